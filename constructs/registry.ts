@@ -1,5 +1,6 @@
 import { bench } from './bench/index.js';
 import { backup } from './backup/index.js';
+import { benchConfiguration, siteConfiguration } from './configuration/batch.js';
 import { documents } from './documents/batch.js';
 import { dashboard } from './dashboard/index.js';
 import { dashboardChart } from './dashboard-chart/index.js';
@@ -30,7 +31,7 @@ export const KINDS: readonly AnyKind[] = [
 export type AnyBatch = Batch;
 
 /** Work that resources of several kinds request together. */
-export const BATCHES: readonly AnyBatch[] = [documents].map(
+export const BATCHES: readonly AnyBatch[] = [documents, siteConfiguration, benchConfiguration].map(
   (batch) => batch as unknown as AnyBatch,
 );
 

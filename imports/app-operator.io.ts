@@ -204,6 +204,13 @@ export interface AppBenchSpec {
   readonly metrics?: AppBenchSpecMetrics;
 
   /**
+   * Keys of `common_site_config.json`, for all sites of the bench. Only these are set, and set back where they were changed; a key that is removed here is deleted there.
+   *
+   * @schema AppBenchSpec#siteConfig
+   */
+  readonly siteConfig?: AppBenchSpecSiteConfig[];
+
+  /**
    * Defaults for the sites' public domains.
    *
    * @schema AppBenchSpec#domainConfig
@@ -282,6 +289,7 @@ export function toJson_AppBenchSpec(obj: AppBenchSpec | undefined): Record<strin
     'redisConfig': toJson_AppBenchSpecRedisConfig(obj.redisConfig),
     'dbConfig': toJson_AppBenchSpecDbConfig(obj.dbConfig),
     'metrics': toJson_AppBenchSpecMetrics(obj.metrics),
+    'siteConfig': obj.siteConfig?.map(y => toJson_AppBenchSpecSiteConfig(y)),
     'domainConfig': toJson_AppBenchSpecDomainConfig(obj.domainConfig),
     'networkPolicy': toJson_AppBenchSpecNetworkPolicy(obj.networkPolicy),
     'security': toJson_AppBenchSpecSecurity(obj.security),
@@ -1018,6 +1026,50 @@ export function toJson_AppBenchSpecMetrics(obj: AppBenchSpecMetrics | undefined)
   const result = {
     'enabled': obj.enabled,
     'resources': toJson_AppBenchSpecMetricsResources(obj.resources),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A key of a configuration file of the framework, and its value. It needs one of `value` and `valueFrom`.
+ *
+ * @schema AppBenchSpecSiteConfig
+ */
+export interface AppBenchSpecSiteConfig {
+  /**
+   * Name of the key. The keys that the operator sets itself are refused.
+   *
+   * @schema AppBenchSpecSiteConfig#key
+   */
+  readonly key: string;
+
+  /**
+   * The value: any JSON except `null`. The values of all entries take at most 65,536 bytes together. For secrets, use `valueFrom`.
+   *
+   * @schema AppBenchSpecSiteConfig#value
+   */
+  readonly value?: any;
+
+  /**
+   * Where the value is read.
+   *
+   * @schema AppBenchSpecSiteConfig#valueFrom
+   */
+  readonly valueFrom?: AppBenchSpecSiteConfigValueFrom;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecSiteConfig' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecSiteConfig(obj: AppBenchSpecSiteConfig | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'key': obj.key,
+    'value': obj.value,
+    'valueFrom': toJson_AppBenchSpecSiteConfigValueFrom(obj.valueFrom),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -2327,6 +2379,50 @@ export function toJson_AppBenchSpecMetricsResources(obj: AppBenchSpecMetricsReso
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * Where the value is read.
+ *
+ * @schema AppBenchSpecSiteConfigValueFrom
+ */
+export interface AppBenchSpecSiteConfigValueFrom {
+  /**
+   * A key of a Secret.
+   *
+   * @schema AppBenchSpecSiteConfigValueFrom#secretKeyRef
+   */
+  readonly secretKeyRef?: AppBenchSpecSiteConfigValueFromSecretKeyRef;
+
+  /**
+   * A key of a ConfigMap.
+   *
+   * @schema AppBenchSpecSiteConfigValueFrom#configMapKeyRef
+   */
+  readonly configMapKeyRef?: AppBenchSpecSiteConfigValueFromConfigMapKeyRef;
+
+  /**
+   * How the content is read. `Text`: as a string, without any change; `JSON`: as JSON, such as a number, a list or an object.
+   *
+   * @schema AppBenchSpecSiteConfigValueFrom#format
+   */
+  readonly format?: AppBenchSpecSiteConfigValueFromFormat;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecSiteConfigValueFrom' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecSiteConfigValueFrom(obj: AppBenchSpecSiteConfigValueFrom | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'secretKeyRef': toJson_AppBenchSpecSiteConfigValueFromSecretKeyRef(obj.secretKeyRef),
+    'configMapKeyRef': toJson_AppBenchSpecSiteConfigValueFromConfigMapKeyRef(obj.configMapKeyRef),
+    'format': obj.format,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * The other end of connections: a range of addresses, or pods.
  *
  * @schema AppBenchSpecNetworkPolicyIngressFrom
@@ -2688,6 +2784,90 @@ export enum AppBenchSpecDbConfigMariadbRefKind {
   MARIA_DB = "MariaDB",
   /** ExternalMariaDB */
   EXTERNAL_MARIA_DB = "ExternalMariaDB",
+}
+
+/**
+ * A key of a Secret.
+ *
+ * @schema AppBenchSpecSiteConfigValueFromSecretKeyRef
+ */
+export interface AppBenchSpecSiteConfigValueFromSecretKeyRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppBenchSpecSiteConfigValueFromSecretKeyRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppBenchSpecSiteConfigValueFromSecretKeyRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecSiteConfigValueFromSecretKeyRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecSiteConfigValueFromSecretKeyRef(obj: AppBenchSpecSiteConfigValueFromSecretKeyRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A key of a ConfigMap.
+ *
+ * @schema AppBenchSpecSiteConfigValueFromConfigMapKeyRef
+ */
+export interface AppBenchSpecSiteConfigValueFromConfigMapKeyRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppBenchSpecSiteConfigValueFromConfigMapKeyRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppBenchSpecSiteConfigValueFromConfigMapKeyRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecSiteConfigValueFromConfigMapKeyRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecSiteConfigValueFromConfigMapKeyRef(obj: AppBenchSpecSiteConfigValueFromConfigMapKeyRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How the content is read. `Text`: as a string, without any change; `JSON`: as JSON, such as a number, a list or an object.
+ *
+ * @schema AppBenchSpecSiteConfigValueFromFormat
+ */
+export enum AppBenchSpecSiteConfigValueFromFormat {
+  /** Text */
+  TEXT = "Text",
+  /** JSON */
+  JSON = "JSON",
 }
 
 /**
@@ -3167,6 +3347,13 @@ export interface AppSiteSpec {
   readonly adminPasswordSecretRef?: AppSiteSpecAdminPasswordSecretRef;
 
   /**
+   * Keys of the site's `site_config.json`. Only these are set, and set back where they were changed; a key that is removed here is deleted there. They override those of the bench.
+   *
+   * @schema AppSiteSpec#siteConfig
+   */
+  readonly siteConfig?: AppSiteSpecSiteConfig[];
+
+  /**
    * Shows the framework's maintenance page to visitors while true.
    *
    * @schema AppSiteSpec#maintenance
@@ -3229,6 +3416,7 @@ export function toJson_AppSiteSpec(obj: AppSiteSpec | undefined): Record<string,
     'workers': obj.workers?.map(y => toJson_AppSiteSpecWorkers(y)),
     'ingress': toJson_AppSiteSpecIngress(obj.ingress),
     'adminPasswordSecretRef': toJson_AppSiteSpecAdminPasswordSecretRef(obj.adminPasswordSecretRef),
+    'siteConfig': obj.siteConfig?.map(y => toJson_AppSiteSpecSiteConfig(y)),
     'maintenance': obj.maintenance,
     'podTemplate': toJson_AppSiteSpecPodTemplate(obj.podTemplate),
     'componentPodTemplates': ((obj.componentPodTemplates) === undefined) ? undefined : (Object.entries(obj.componentPodTemplates).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: toJson_AppSiteSpecComponentPodTemplates(i[1]) }), {})),
@@ -3675,6 +3863,50 @@ export function toJson_AppSiteSpecAdminPasswordSecretRef(obj: AppSiteSpecAdminPa
   if (obj === undefined) { return undefined; }
   const result = {
     'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A key of a configuration file of the framework, and its value. It needs one of `value` and `valueFrom`.
+ *
+ * @schema AppSiteSpecSiteConfig
+ */
+export interface AppSiteSpecSiteConfig {
+  /**
+   * Name of the key. The keys that the operator sets itself are refused.
+   *
+   * @schema AppSiteSpecSiteConfig#key
+   */
+  readonly key: string;
+
+  /**
+   * The value: any JSON except `null`. The values of all entries take at most 65,536 bytes together. For secrets, use `valueFrom`.
+   *
+   * @schema AppSiteSpecSiteConfig#value
+   */
+  readonly value?: any;
+
+  /**
+   * Where the value is read.
+   *
+   * @schema AppSiteSpecSiteConfig#valueFrom
+   */
+  readonly valueFrom?: AppSiteSpecSiteConfigValueFrom;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSiteConfig' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSiteConfig(obj: AppSiteSpecSiteConfig | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'key': obj.key,
+    'value': obj.value,
+    'valueFrom': toJson_AppSiteSpecSiteConfigValueFrom(obj.valueFrom),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -4206,6 +4438,50 @@ export function toJson_AppSiteSpecIngressTls(obj: AppSiteSpecIngressTls | undefi
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * Where the value is read.
+ *
+ * @schema AppSiteSpecSiteConfigValueFrom
+ */
+export interface AppSiteSpecSiteConfigValueFrom {
+  /**
+   * A key of a Secret.
+   *
+   * @schema AppSiteSpecSiteConfigValueFrom#secretKeyRef
+   */
+  readonly secretKeyRef?: AppSiteSpecSiteConfigValueFromSecretKeyRef;
+
+  /**
+   * A key of a ConfigMap.
+   *
+   * @schema AppSiteSpecSiteConfigValueFrom#configMapKeyRef
+   */
+  readonly configMapKeyRef?: AppSiteSpecSiteConfigValueFromConfigMapKeyRef;
+
+  /**
+   * How the content is read. `Text`: as a string, without any change; `JSON`: as JSON, such as a number, a list or an object.
+   *
+   * @schema AppSiteSpecSiteConfigValueFrom#format
+   */
+  readonly format?: AppSiteSpecSiteConfigValueFromFormat;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSiteConfigValueFrom' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSiteConfigValueFrom(obj: AppSiteSpecSiteConfigValueFrom | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'secretKeyRef': toJson_AppSiteSpecSiteConfigValueFromSecretKeyRef(obj.secretKeyRef),
+    'configMapKeyRef': toJson_AppSiteSpecSiteConfigValueFromConfigMapKeyRef(obj.configMapKeyRef),
+    'format': obj.format,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * A toleration of a node's taint, as in a pod's spec.
  *
  * @schema AppSiteSpecPodTemplateTolerations
@@ -4383,6 +4659,90 @@ export enum AppSiteSpecIngressTlsIssuerKind {
   CLUSTER_ISSUER = "ClusterIssuer",
   /** Issuer */
   ISSUER = "Issuer",
+}
+
+/**
+ * A key of a Secret.
+ *
+ * @schema AppSiteSpecSiteConfigValueFromSecretKeyRef
+ */
+export interface AppSiteSpecSiteConfigValueFromSecretKeyRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecSiteConfigValueFromSecretKeyRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppSiteSpecSiteConfigValueFromSecretKeyRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSiteConfigValueFromSecretKeyRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSiteConfigValueFromSecretKeyRef(obj: AppSiteSpecSiteConfigValueFromSecretKeyRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A key of a ConfigMap.
+ *
+ * @schema AppSiteSpecSiteConfigValueFromConfigMapKeyRef
+ */
+export interface AppSiteSpecSiteConfigValueFromConfigMapKeyRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecSiteConfigValueFromConfigMapKeyRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppSiteSpecSiteConfigValueFromConfigMapKeyRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSiteConfigValueFromConfigMapKeyRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSiteConfigValueFromConfigMapKeyRef(obj: AppSiteSpecSiteConfigValueFromConfigMapKeyRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How the content is read. `Text`: as a string, without any change; `JSON`: as JSON, such as a number, a list or an object.
+ *
+ * @schema AppSiteSpecSiteConfigValueFromFormat
+ */
+export enum AppSiteSpecSiteConfigValueFromFormat {
+  /** Text */
+  TEXT = "Text",
+  /** JSON */
+  JSON = "JSON",
 }
 
 /**

@@ -14,6 +14,8 @@ import type {
   Replicas,
   Resources,
   Security,
+  SiteConfig,
+  SiteConfigStatus,
   Storage,
 } from '../kit/api.js';
 import type { CommonStatus } from '../kit/condition.js';
@@ -71,6 +73,8 @@ export interface AppBenchSpec {
   readonly dbConfig: BenchDatabase;
   /** Metrics of its queues and of its database servers, for Prometheus. */
   readonly metrics: BenchMetrics;
+  /** Keys of `common_site_config.json`, for all sites of the bench. Only these are set, and set back where they were changed; a key that is removed here is deleted there. */
+  readonly siteConfig?: SiteConfig;
   /** Defaults for the sites' public domains. */
   readonly domainConfig?: DomainConfig;
   /** Who may connect to the pods of the bench and of its sites, and to what these may connect. */
@@ -501,6 +505,8 @@ export interface AppBenchStatus extends CommonStatus {
    * @listType map
    * @listMapKey name */
   readonly workers?: readonly QueueWorkersStatus[];
+  /** What was set of `spec.siteConfig`. */
+  readonly siteConfig?: SiteConfigStatus;
 }
 
 /** Where images have their assets. */

@@ -1,6 +1,7 @@
 import { Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
+import { configurationBlock } from '../configuration/evaluate.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { SOCKETIO_PORT } from '../kit/constants.generated.js';
 import { DatabaseServer } from '../frappe/database-server.js';
@@ -11,7 +12,6 @@ import { scripts } from '../frappe/scripts.generated.js';
 import { Volume } from '../frappe/volume.js';
 import {
   isKnownQueue,
-  queueDeclarations,
   Worker,
   WORKER_COMPONENTS,
   workerGroups,
@@ -26,7 +26,7 @@ import { benchNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { AppBench, ProxySettings } from './api.js';
 import { backend, benchWorkersWanted, nginxSites, type BenchInputs } from './resolve.js';
-import { BenchInit } from './init.js';
+import { benchConfigHash, BenchInit } from './init.js';
 import { Metrics } from './metrics.js';
 import { BenchNetwork } from './network.js';
 import { Nginx } from './nginx.js';
@@ -48,7 +48,7 @@ export class BenchChart extends Chart {
     const { spec } = resource;
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
-    const configHash = configHashOf(model, inputs);
+    const configHash = benchConfigHash(model, inputs.redisVersion);
 
     if (!model.redis.external) {
       const passwords = new Stage(this, 'passwords', { waitForReady: true });
@@ -95,7 +95,9 @@ export class BenchChart extends Chart {
     const init = new Stage(this, 'init', { waitForReady: true });
     new BenchInit(init, 'init', { ...common, configHash, runAgain: inputs.runAgain });
 
-    const workloads = new Stage(this, 'workloads');
+    const workloads = new Stage(this, 'workloads', {
+      blocked: configurationBlock(inputs.configuration),
+    });
     this.workloads(workloads, resource, inputs);
   }
 
@@ -109,7 +111,7 @@ export class BenchChart extends Chart {
         : { ...inputs.model, image: imageNamed(keptImage, spec) };
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
-    const configHash = configHashOf(model, inputs);
+    const configHash = processHash(model, inputs);
     const tick = model.schedulerTickSeconds;
     const sized = (component: 'gunicorn' | 'nginx' | 'socketio' | 'scheduler') => ({
       ...common,
@@ -178,18 +180,11 @@ function nginxConfig(
   });
 }
 
-/** Hash of what the pods read at their start. */
-function configHashOf(model: BenchModel, inputs: BenchInputs): string {
-  const queues = queueDeclarations(model.workers);
-  return hashOf([
-    model.image.reference,
-    model.redis,
-    model.database,
-    model.queuePrefix,
-    inputs.redisVersion ?? '',
-    // Each process of the framework reads the queues once.
-    ...(queues ? [{ queues }] : []),
-  ]);
+/** Hash of what the bench's processes read at their start, `siteConfig` included. */
+function processHash(model: BenchModel, { redisVersion }: BenchInputs): string {
+  const hash = benchConfigHash(model, redisVersion);
+  const { configurationRestart: restart } = model;
+  return restart === undefined ? hash : hashOf([hash, restart]);
 }
 
 /** Compute resources of workers, of a queue of the framework or of others. */

@@ -1,3 +1,4 @@
+import { evaluateConfiguration, withConfiguration } from '../configuration/evaluate.js';
 import { isSupported, untested } from '../frappe/image.js';
 import { resolveApps } from '../frappe/apps.js';
 import { scaleStatus } from '../frappe/scale-status.js';
@@ -29,7 +30,8 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
   const { upgrade } = inputs;
   const { init } = benchNames(observation.resource.metadata.name);
   const prepared = observation.child('Job', init)?.health.state === 'Ready';
-  const { phase, ready } = evaluateBenchPhase(observation);
+  const configuration = evaluateConfiguration(observation, inputs.configuration);
+  const { phase, ready } = withConfiguration(evaluateBenchPhase(observation), configuration);
   const workers = workersOf(observation);
   const workerScaling = scalingStatus(workers);
   const groups = workerGroups(inputs.model.workers).map(({ name }) => name);
@@ -45,7 +47,9 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
   return {
     phase,
     ready,
+    batchObjects: configuration.batchObjects,
     reconcileAgain:
+      configuration.reconcileAgain ||
       scaledToZero(workerScaling, ownWorkers).join() !== inputs.scaledToZero.join() ||
       (assets?.inSites ?? []).join() !== inputs.model.assetsInSites.join(),
     conditions: [
@@ -59,9 +63,11 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
         ),
       ),
       ...metricsCondition(observation),
+      ...configuration.conditions,
       ...(upgrade && upgrade.done < upgrade.all ? [upgradeCondition(upgrade, prepared)] : []),
     ],
     fields: {
+      ...configuration.fields,
       ready: ready.status === 'True',
       ids: observation.resource.status?.ids ?? effectiveIds(inputs.model.security),
       assets,

@@ -28,18 +28,12 @@ export class BenchInit extends Construct {
     { bench, owner, configHash, runAgain }: BenchInitProps,
   ) {
     super(scope, id);
-    const tick = bench.schedulerTickSeconds;
     new FrappeJob(this, 'job', {
       bench,
       owner,
       name: benchNames(bench.name).init,
       component: 'init',
-      run: hashOf([
-        configHash,
-        bench.apps,
-        ...(tick === undefined ? [] : [{ tick }]),
-        ...(runAgain === undefined ? [] : [{ runAgain }]),
-      ]),
+      run: benchInitRun(bench, configHash, runAgain),
       container: {
         name: 'init',
         command: jobCommand('bench_init.py'),
@@ -68,6 +62,35 @@ function commonConfig({ queuePrefix, workers, schedulerTickSeconds }: BenchModel
       ? {}
       : { scheduler_tick_interval: schedulerTickSeconds }),
   };
+}
+
+/** Hash of what the init Job is created to do. */
+export function benchInitRun(
+  bench: BenchModel,
+  configHash: string,
+  runAgain: string | undefined,
+): string {
+  const tick = bench.schedulerTickSeconds;
+  return hashOf([
+    configHash,
+    bench.apps,
+    ...(tick === undefined ? [] : [{ tick }]),
+    ...(runAgain === undefined ? [] : [{ runAgain }]),
+  ]);
+}
+
+/** Hash of what the pods read at their start. */
+export function benchConfigHash(model: BenchModel, redisVersion: string | undefined): string {
+  const queues = queueDeclarations(model.workers);
+  return hashOf([
+    model.image.reference,
+    model.redis,
+    model.database,
+    model.queuePrefix,
+    redisVersion ?? '',
+    // Each process of the framework reads the queues once.
+    ...(queues ? [{ queues }] : []),
+  ]);
 }
 
 function redisEnv({ redis }: BenchModel): k8s.EnvVar[] {

@@ -1,3 +1,4 @@
+import { CONFIGURATION_REASONS } from '../configuration/reasons.js';
 import { AUTOSCALING_REASONS, DATABASE_REASONS, WORKLOAD_REASONS } from '../frappe/reasons.js';
 import type { Reasons } from '../kit/reasons.js';
 
@@ -6,6 +7,7 @@ export const benchReasons = {
   ...WORKLOAD_REASONS,
   ...DATABASE_REASONS,
   ...AUTOSCALING_REASONS,
+  ...CONFIGURATION_REASONS,
   SitesExist: 'waiting',
   ExporterFailed: 'failure',
   UntestedVersion: 'invalid',

@@ -1,3 +1,4 @@
+import { syncConfiguration, type ConfigurationSync } from '../configuration/sync.js';
 import { resolveApps } from '../frappe/apps.js';
 import {
   benchModel,
@@ -6,7 +7,7 @@ import {
   type BenchModel,
 } from '../frappe/bench-model.js';
 import { LONGEST_HOST, publicHosts } from '../frappe/domain.js';
-import { GUNICORN_PORT } from '../kit/constants.generated.js';
+import { COMMON_CONFIG_FILE, GUNICORN_PORT } from '../kit/constants.generated.js';
 import { sitesOfBench } from '../frappe/indexes.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { ONE_POD, requireClaims, type ExistingClaim } from '../frappe/existing-claim.js';
@@ -30,6 +31,7 @@ import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
 import type { AppSite } from '../site/api.js';
 import type { AppBench } from './api.js';
+import { benchConfigHash, benchInitRun } from './init.js';
 import type { OutsideServer } from './network.js';
 import type { NginxSite } from './nginx-config.js';
 import { proxyProblems } from './proxy-settings.js';
@@ -64,6 +66,8 @@ export interface BenchInputs {
   readonly upgrade: UpgradePlan | undefined;
   /** With another value the init Job runs again. */
   readonly runAgain: string | undefined;
+  /** The keys of common_site_config.json that the spec declares; undefined where it never did. */
+  readonly configuration: ConfigurationSync | undefined;
 }
 
 /** A site, as far as requests are routed to it. */
@@ -108,7 +112,29 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
     databases: outsideDatabases(bench, model, reader),
     upgrade: planUpgrade(bench, model.image.reference, progress),
     runAgain: runAgainOf(bench),
+    configuration: configurationOf(bench, model, version, reader),
   };
+}
+
+function configurationOf(
+  bench: AppBench,
+  model: BenchModel,
+  version: string | undefined,
+  reader: ClusterReader,
+): BenchInputs['configuration'] {
+  const { configuration: job, init: initJob } = benchNames(model.name);
+  return syncConfiguration(
+    bench,
+    {
+      file: COMMON_CONFIG_FILE,
+      request: 'BenchConfigurationRequest',
+      progress: 'BenchConfigurationProgress',
+      job,
+      initJob,
+      init: benchInitRun(model, benchConfigHash(model, version), runAgainOf(bench)),
+    },
+    reader,
+  );
 }
 
 function outsideDatabases(

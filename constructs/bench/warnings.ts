@@ -1,7 +1,9 @@
+import { configurationWarnings } from '../configuration/problems.js';
 import { resolveApps } from '../frappe/apps.js';
 import { isSupported, lackingApps, untested } from '../frappe/image.js';
 import { mostWorkers } from '../frappe/worker-scaling.js';
 import type { Problem } from '../kit/errors.js';
+import type { ClusterReader } from '../kit/kind.js';
 import type { AppBench } from './api.js';
 import { fieldsWithoutEffect } from './without-effect.js';
 
@@ -9,9 +11,11 @@ import { fieldsWithoutEffect } from './without-effect.js';
 const INHERITED = ['gunicorn', 'workerDefault', 'workerShort', 'workerLong'] as const;
 
 /** What is legal in a bench's spec, but seldom meant. */
-export function benchWarnings(bench: AppBench): readonly Problem[] {
+export function benchWarnings(bench: AppBench, reader: ClusterReader): readonly Problem[] {
+  const { namespace = 'default' } = bench.metadata;
   return [
     ...fieldsWithoutEffect(bench),
+    ...configurationWarnings(bench.spec.siteConfig, namespace, reader),
     ...versionWarnings(bench),
     ...appWarnings(bench),
     ...dataWarnings(bench),

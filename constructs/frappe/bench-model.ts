@@ -8,6 +8,7 @@ import type {
 import { databaseOperator } from '../integrations/database-operator.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
 import type { GunicornSettings, PodTemplate } from '../kit/api.js';
+import { defined } from '../kit/defined.js';
 import type { ServerRef } from '../kit/database-operator.js';
 import { Stalled, type Problem } from '../kit/errors.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/labels.js';
@@ -79,6 +80,8 @@ export interface BenchModel {
     readonly issuer?: string;
   };
   readonly clusterDomain: string;
+  /** Changes with the keys of `siteConfig` that processes read at their start, once they are set. */
+  readonly configurationRestart?: string;
   readonly network: {
     /** Whether there are NetworkPolicies. */
     readonly policies: boolean;
@@ -99,6 +102,16 @@ export type RedisServers =
 
 export const DEFAULT_PORTS = { mariadb: MARIADB_PORT, postgres: POSTGRES_PORT } as const;
 export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
+
+/** What the bench's status records of its pods. */
+function benchRecord({
+  status = {},
+}: AppBench): Pick<BenchModel, 'assetsInSites' | 'configurationRestart'> {
+  return {
+    assetsInSites: status.assets?.inSites ?? [],
+    ...defined({ configurationRestart: status.siteConfig?.restart }),
+  };
+}
 
 /**
  * What of a bench is decided by its spec, the operator's settings and the platform alone.
@@ -122,7 +135,7 @@ export function benchModel(
     namespace,
     metadataKeys: metadataKeysOf(bench),
     image: frappeImage(spec),
-    assetsInSites: bench.status?.assets?.inSites ?? [],
+    ...benchRecord(bench),
     security: resolveSecurity(spec.security, settings, assignsIds(reader), bench.status?.ids),
     podTemplate: spec.podTemplate ?? {},
     // Nothing is wrong with them: see above.

@@ -1,5 +1,5 @@
 import type { AppBench } from '../bench/api.js';
-import type { PodTemplate } from '../kit/api.js';
+import type { PodTemplate, SiteConfigStatus } from '../kit/api.js';
 import { defined } from '../kit/defined.js';
 import { Waiting, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
@@ -159,8 +159,19 @@ export function bareBench(bench: AppBench): AppBench {
     kind,
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
     spec: withoutIgnoredApps(bench),
-    status: defined({ ids: status?.ids, assets: status?.assets }),
+    status: defined({
+      ids: status?.ids,
+      assets: status?.assets,
+      siteConfig: restartOnly(status?.siteConfig),
+    }),
   };
+}
+
+/** What processes of the bench's sites depend on: the rest changes with each comparison. */
+function restartOnly(status: SiteConfigStatus | undefined): SiteConfigStatus | undefined {
+  if (status?.restart === undefined) return undefined;
+  const { restart } = status;
+  return { hash: '', outcome: 'Applied', keys: [], lastSyncTime: '', init: '', restart };
 }
 
 /** The pod templates of a site. */

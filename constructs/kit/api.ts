@@ -305,3 +305,82 @@ export type HostName = string;
  * @maxLength 200
  * @pattern ^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$ */
 export type DomainName = string;
+
+/** A key of a configuration file of the framework, and its value. It needs one of `value` and `valueFrom`. */
+export interface SiteConfigEntry {
+  /** Name of the key. The keys that the operator sets itself are refused.
+   * @minLength 1
+   * @maxLength 128
+   * @pattern ^[A-Za-z_][A-Za-z0-9_.-]*$
+   * @cel !(self in ['bench_id', 'encryption_key', 'host_name', 'maintenance_mode', 'pause_scheduler', 'rq_password', 'rq_username', 'scheduler_tick_interval', 'use_rq_auth', 'workers']) && !self.startsWith('app_operator_') && !self.startsWith('db_') && !self.startsWith('redis_') && !self.startsWith('socketio_') ;; the operator sets this key itself ;; 'the operator sets ' + self + ' itself; remove the entry' */
+  readonly key: string;
+  /** The value: any JSON except `null`. The values of all entries take at most 65,536 bytes together. For secrets, use `valueFrom`.
+   * @preserveUnknownFields */
+  readonly value?: unknown;
+  /** Where the value is read. */
+  readonly valueFrom?: SiteConfigSource;
+}
+
+/** The keys of a configuration file.
+ * @maxItems 64
+ * @listType map
+ * @listMapKey key */
+export type SiteConfig = readonly SiteConfigEntry[];
+
+/** A key of a Secret or of a ConfigMap in the same namespace, at most 65,536 bytes of UTF-8. A change of it is applied at once.
+ * @cel has(self.secretKeyRef) != has(self.configMapKeyRef) ;; valueFrom needs one of secretKeyRef and configMapKeyRef */
+export interface SiteConfigSource {
+  /** A key of a Secret. */
+  readonly secretKeyRef?: KeyRef;
+  /** A key of a ConfigMap. */
+  readonly configMapKeyRef?: KeyRef;
+  /** How the content is read. `Text`: as a string, without any change; `JSON`: as JSON, such as a number, a list or an object.
+   * @default Text */
+  readonly format: 'Text' | 'JSON';
+}
+
+/** A key of an object in the same namespace. */
+export interface KeyRef {
+  /** Name of the object.
+   * @minLength 1
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
+  readonly name: string;
+  /** Key in the object.
+   * @minLength 1
+   * @maxLength 253
+   * @pattern ^[-._a-zA-Z0-9]+$ */
+  readonly key: string;
+}
+
+/** What was set of `siteConfig`. */
+export interface SiteConfigStatus {
+  /** Hash of the entries, and of the versions of their Secrets and ConfigMaps. */
+  readonly hash: string;
+  /** Whether the keys were set. */
+  readonly outcome: 'Applied' | 'Failed';
+  /** The keys that were set last.
+   * @listType atomic */
+  readonly keys: readonly string[];
+  /** When the file was last compared with the entries.
+   * @format date-time */
+  readonly lastSyncTime: string;
+  /** Run of the init Job after which the file was compared. */
+  readonly init: string;
+  /** Hash of the keys that processes read at their start only. */
+  readonly restart?: string;
+  /** Whether processes are restarted to read such keys. */
+  readonly restarting?: boolean;
+  /** The last repair of keys that were changed in the file. */
+  readonly repaired?: SiteConfigRepair;
+}
+
+/** A repair of a configuration file. */
+export interface SiteConfigRepair {
+  /** When the keys were set back.
+   * @format date-time */
+  readonly time: string;
+  /** Keys that differed.
+   * @listType atomic */
+  readonly keys: readonly string[];
+}

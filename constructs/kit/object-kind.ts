@@ -57,7 +57,14 @@ export function shownKind(kind: ObjectKind): ObjectKind {
   return { ...kind, shownWhenReady: true };
 }
 
-export const ConfigMap = coreKind('v1', 'ConfigMap', 'configmaps');
+/**
+ * Resources may name any ConfigMap, of which only the version is read. The values of children are
+ * watched too: they are repaired where they were changed.
+ */
+export const ConfigMap: ObjectKind = {
+  ...coreKind('v1', 'ConfigMap', 'configmaps'),
+  content: versionOnly,
+};
 export const Secret = coreKind('v1', 'Secret', 'secrets');
 export const Service = coreKind('v1', 'Service', 'services');
 export const PersistentVolumeClaim: ObjectKind = {
@@ -106,6 +113,21 @@ function modesOfClaim(object: KubeObject): KubeObject {
     spec: { accessModes: Array.isArray(modes) ? modes.map(String) : [] },
     status: { phase: status?.phase },
   } as Resource;
+}
+
+/** An object without its values. */
+function versionOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    },
+  };
 }
 
 /** An Ingress with its host names, its age, its owner and its annotations of a grant. */

@@ -136,6 +136,7 @@ function omittedFrom(
 const ASSUMED = new Set([
   'PersistentVolumeClaim',
   'Secret',
+  'ConfigMap',
   ...INTEGRATIONS.flatMap(({ database }) => database?.serverKinds ?? []).map(({ kind }) => kind),
 ]);
 

@@ -9,6 +9,8 @@ import type {
   Port,
   Replicas,
   Resources,
+  SiteConfig,
+  SiteConfigStatus,
   Storage,
   StringMap,
 } from '../kit/api.js';
@@ -61,6 +63,8 @@ export interface AppSiteSpec {
   readonly ingress?: SiteIngress;
   /** Secret whose key `password` holds the administrator's password. Without it, `<site>-admin-password` holds it: your Secret of this name, or a generated one. */
   readonly adminPasswordSecretRef?: NameRef;
+  /** Keys of the site's `site_config.json`. Only these are set, and set back where they were changed; a key that is removed here is deleted there. They override those of the bench. */
+  readonly siteConfig?: SiteConfig;
   /** Shows the framework's maintenance page to visitors while true.
    * @default false */
   readonly maintenance: boolean;
@@ -221,6 +225,8 @@ export interface AppSiteStatus extends CommonStatus {
   readonly workers?: readonly QueueWorkersStatus[];
   /** Where the data is. */
   readonly database?: SiteDatabaseStatus;
+  /** What was set of `spec.siteConfig`. */
+  readonly siteConfig?: SiteConfigStatus;
   /** The applications that the site should have.
    * @listType atomic */
   readonly apps?: readonly string[];

@@ -1,5 +1,6 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
+import { configurationBlock } from '../configuration/evaluate.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { DatabaseServer } from '../frappe/database-server.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';
@@ -56,7 +57,10 @@ export class SiteChart extends Chart {
     new SiteInit(init, 'init', { site, inputs });
 
     const upgrade = inputs.upgrade?.started ? inputs.upgrade : undefined;
-    const workloads = new Stage(this, 'workloads', { waitForReady: upgrade !== undefined });
+    const workloads = new Stage(this, 'workloads', {
+      waitForReady: upgrade !== undefined,
+      blocked: configurationBlock(inputs.configuration),
+    });
     if (site.spec.workloads === 'Dedicated') this.addWorkloads(workloads);
     this.addAccess(workloads);
     if (upgrade) {
@@ -175,6 +179,7 @@ export class SiteChart extends Chart {
         inputs.database,
         prefix,
         ...(queues ? [{ queues }] : []),
+        ...(bench.configurationRestart === undefined ? [] : [bench.configurationRestart]),
       ]),
     };
     new Gunicorn(scope, 'gunicorn', {

@@ -1,4 +1,5 @@
 import { NGINX_PORT } from '../kit/constants.generated.js';
+import { evaluateConfiguration, withConfiguration } from '../configuration/evaluate.js';
 import { evaluatePhase, type PhaseResult } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
@@ -59,21 +60,30 @@ export function evaluateSite(
   const upgrade = evaluateUpgrade(observation);
   const restore = evaluateRestore(observation);
   const scaling = evaluateScaling(observation);
+  const configuration = evaluateConfiguration(observation, inputs.configuration);
   return {
     ...upgrade,
+    ...withConfiguration(
+      {
+        phase,
+        ready: isBlocked(observation) ? { ...ready, message: inputs.blockedReason ?? '' } : ready,
+      },
+      configuration,
+    ),
     stalled: upgrade.stalled === true || restore.stalled,
-    phase,
-    ready: isBlocked(observation) ? { ...ready, message: inputs.blockedReason ?? '' } : ready,
-    reconcileAgain: upgrade.reconcileAgain === true || scaling.reconcileAgain,
+    batchObjects: configuration.batchObjects,
+    reconcileAgain: [upgrade, scaling, configuration].some((one) => one.reconcileAgain === true),
     conditions: conditionsOf(observation, certificate, [
       ...scaling.conditions,
       ...databaseCondition(observation),
       ...(upgrade.conditions ?? []),
       ...restore.conditions,
+      ...configuration.conditions,
       ...fieldsIgnored(fieldsWithoutEffect(resource)),
     ]),
     fields: {
       ...upgrade.fields,
+      ...configuration.fields,
       restored: restore.restored,
       siteURL: siteUrl(certificate?.status === 'True', inputs.domain),
       database: {

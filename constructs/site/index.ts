@@ -11,6 +11,7 @@ import type { Kind } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { normalHost } from '../kit/normal.js';
 import {
+  ConfigMap,
   Deployment,
   HorizontalPodAutoscaler,
   Ingress,
@@ -52,13 +53,14 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
     HorizontalPodAutoscaler,
     PersistentVolumeClaim,
     Secret,
+    ConfigMap,
     Ingress,
     ...usedKinds(appSite.kind, integrations).reads,
   ],
   detects: usedKinds(appSite.kind, integrations).detects,
   references: [{ field: 'benchRef', kind: 'AppBench', label: 'bench' }],
   reasons: siteReasons,
-  durableStatus: ['upgrade', 'restored'],
+  durableStatus: ['upgrade', 'restored', 'siteConfig'],
   durableOnChange: ['image'],
   // The database is encrypted with its key.
   recordedIn: ({ metadata }) => ({ kind: Secret, name: siteNames(metadata.name).encryptionKey }),

@@ -32,18 +32,7 @@ export class SiteInit extends Construct {
       owner: site,
       name: names.init,
       component: 'init',
-      run: hashOf([
-        image,
-        inputs.apps,
-        database,
-        inputs.databaseVersion,
-        inputs.redisVersion,
-        config,
-        inputs.adminPassword,
-        inputs.generated,
-        ...restoreRun(inputs.restore),
-        ...(inputs.runAgain === undefined ? [] : [{ runAgain: inputs.runAgain }]),
-      ]),
+      run: initRun(site, inputs),
       deadlineSeconds: MIGRATE_SECONDS,
       initContainers: [...admin.containers, ...(store?.sidecars ?? [])],
       extraVolumes: [...admin.volumes, ...(store?.volumes ?? [])],
@@ -68,4 +57,20 @@ export class SiteInit extends Construct {
       },
     });
   }
+}
+
+/** Hash of what the init Job is created to do. */
+export function initRun(site: AppSite, inputs: Omit<SiteInputs, 'configuration'>): string {
+  return hashOf([
+    inputs.bench.image.reference,
+    inputs.apps,
+    inputs.database,
+    inputs.databaseVersion,
+    inputs.redisVersion,
+    siteConfig(site, inputs),
+    inputs.adminPassword,
+    inputs.generated,
+    ...restoreRun(inputs.restore),
+    ...(inputs.runAgain === undefined ? [] : [{ runAgain: inputs.runAgain }]),
+  ]);
 }

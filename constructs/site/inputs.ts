@@ -1,3 +1,4 @@
+import type { ConfigurationSync } from '../configuration/sync.js';
 import type { BackupStore } from '../frappe/backup-store.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import type { ForeignScalers } from '../frappe/worker-scaling.js';
@@ -50,6 +51,8 @@ export interface SiteInputs {
   readonly restore: SiteRestoreInputs | undefined;
   /** With another value the init Job runs again. */
   readonly runAgain: string | undefined;
+  /** The keys of site_config.json that the spec declares; undefined where it never did. */
+  readonly configuration: ConfigurationSync | undefined;
 }
 
 /** The way of a site from the image that its data is of to the one of its bench. */

@@ -1,5 +1,6 @@
 import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../frappe/bench-model.js';
+import { syncConfiguration } from '../configuration/sync.js';
 import { publicHosts } from '../frappe/domain.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { ONE_POD, requireClaims } from '../frappe/existing-claim.js';
@@ -22,6 +23,7 @@ import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { requireDatabaseOperator } from './database-ready.js';
 import { refuseForeignHosts } from './foreign-hosts.js';
 import { refuseLongHost, refuseTakenHosts } from './hosts.js';
+import { initRun } from './init.js';
 import type { SiteInputs, SiteUpgradeInputs, SiteRestoreInputs } from './inputs.js';
 import { deniedOfDatabase, deniedOfSite } from './tenant-policy.js';
 import { resolveRestore } from './restore.js';
@@ -63,7 +65,7 @@ export function resolveSite(
   );
   const secrets = resolveSecrets(site, database, reader);
   const restore = resolveRestore(site, reader);
-  return {
+  const inputs = {
     bench: withTemplates(model, site.spec),
     blockedReason: blockedReason(site, { bench: read, upgrade, restore, missing: secrets.missing }),
     generated: secrets.generated,
@@ -81,6 +83,27 @@ export function resolveSite(
     restore,
     runAgain: runAgainOf(site),
   };
+  return { ...inputs, configuration: configurationOf(site, inputs, reader) };
+}
+
+function configurationOf(
+  site: AppSite,
+  inputs: Omit<SiteInputs, 'configuration'>,
+  reader: ClusterReader,
+): SiteInputs['configuration'] {
+  const { configuration: job, init: initJob } = siteNames(site.metadata.name);
+  return syncConfiguration(
+    site,
+    {
+      file: 'site_config.json',
+      request: 'SiteConfigurationRequest',
+      progress: 'SiteConfigurationProgress',
+      job,
+      initJob,
+      init: initRun(site, inputs),
+    },
+    reader,
+  );
 }
 
 /** @throws Stalled */

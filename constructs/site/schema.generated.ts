@@ -704,6 +704,102 @@ export const spec: Schema = {
         },
       },
     },
+    siteConfig: {
+      type: 'array',
+      description:
+        "Keys of the site's `site_config.json`. Only these are set, and set back where they were changed; a key that is removed here is deleted there. They override those of the bench.",
+      maxItems: 64,
+      items: {
+        type: 'object',
+        description:
+          'A key of a configuration file of the framework, and its value. It needs one of `value` and `valueFrom`.',
+        required: ['key'],
+        properties: {
+          key: {
+            type: 'string',
+            description: 'Name of the key. The keys that the operator sets itself are refused.',
+            pattern: '^[A-Za-z_][A-Za-z0-9_.-]*$',
+            minLength: 1,
+            maxLength: 128,
+            'x-kubernetes-validations': [
+              {
+                rule: "!(self in ['bench_id', 'encryption_key', 'host_name', 'maintenance_mode', 'pause_scheduler', 'rq_password', 'rq_username', 'scheduler_tick_interval', 'use_rq_auth', 'workers']) && !self.startsWith('app_operator_') && !self.startsWith('db_') && !self.startsWith('redis_') && !self.startsWith('socketio_')",
+                message: 'the operator sets this key itself',
+                messageExpression: "'the operator sets ' + self + ' itself; remove the entry'",
+              },
+            ],
+          },
+          value: {
+            description:
+              'The value: any JSON except `null`. The values of all entries take at most 65,536 bytes together. For secrets, use `valueFrom`.',
+            'x-kubernetes-preserve-unknown-fields': true,
+          },
+          valueFrom: {
+            type: 'object',
+            description: 'Where the value is read.',
+            properties: {
+              secretKeyRef: {
+                type: 'object',
+                description: 'A key of a Secret.',
+                required: ['name', 'key'],
+                properties: {
+                  name: {
+                    type: 'string',
+                    description: 'Name of the object.',
+                    pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                  key: {
+                    type: 'string',
+                    description: 'Key in the object.',
+                    pattern: '^[-._a-zA-Z0-9]+$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                },
+              },
+              configMapKeyRef: {
+                type: 'object',
+                description: 'A key of a ConfigMap.',
+                required: ['name', 'key'],
+                properties: {
+                  name: {
+                    type: 'string',
+                    description: 'Name of the object.',
+                    pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                  key: {
+                    type: 'string',
+                    description: 'Key in the object.',
+                    pattern: '^[-._a-zA-Z0-9]+$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                },
+              },
+              format: {
+                type: 'string',
+                description:
+                  'How the content is read. `Text`: as a string, without any change; `JSON`: as JSON, such as a number, a list or an object.',
+                default: 'Text',
+                enum: ['Text', 'JSON'],
+              },
+            },
+            'x-kubernetes-validations': [
+              {
+                rule: 'has(self.secretKeyRef) != has(self.configMapKeyRef)',
+                message: 'valueFrom needs one of secretKeyRef and configMapKeyRef',
+              },
+            ],
+          },
+        },
+      },
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['key'],
+    },
     maintenance: {
       type: 'boolean',
       description: "Shows the framework's maintenance page to visitors while true.",
@@ -837,10 +933,12 @@ export const spec: Schema = {
         type: 'object',
         description:
           'A pod template of Kubernetes, `metadata` and `spec`, which is merged into the pods of a component as a strategic merge patch. What would break the pods is refused by name.',
+        'x-kubernetes-preserve-unknown-fields': true,
         properties: {
           spec: {
             type: 'object',
             description: 'The pods. `metadata`, beside it, has further `labels` and `annotations`.',
+            'x-kubernetes-preserve-unknown-fields': true,
             properties: {
               containers: {
                 type: 'array',
@@ -850,6 +948,7 @@ export const spec: Schema = {
                 items: {
                   type: 'object',
                   description: 'A container.',
+                  'x-kubernetes-preserve-unknown-fields': true,
                   required: ['name'],
                   properties: {
                     name: {
@@ -866,6 +965,7 @@ export const spec: Schema = {
                       items: {
                         type: 'object',
                         description: 'An environment variable.',
+                        'x-kubernetes-preserve-unknown-fields': true,
                         required: ['name'],
                         properties: {
                           name: {
@@ -876,7 +976,6 @@ export const spec: Schema = {
                             maxLength: 253,
                           },
                         },
-                        'x-kubernetes-preserve-unknown-fields': true,
                       },
                       'x-kubernetes-list-type': 'map',
                       'x-kubernetes-list-map-keys': ['name'],
@@ -888,6 +987,7 @@ export const spec: Schema = {
                       items: {
                         type: 'object',
                         description: 'A mount of a volume.',
+                        'x-kubernetes-preserve-unknown-fields': true,
                         required: ['mountPath'],
                         properties: {
                           mountPath: {
@@ -898,13 +998,11 @@ export const spec: Schema = {
                             maxLength: 512,
                           },
                         },
-                        'x-kubernetes-preserve-unknown-fields': true,
                       },
                       'x-kubernetes-list-type': 'map',
                       'x-kubernetes-list-map-keys': ['mountPath'],
                     },
                   },
-                  'x-kubernetes-preserve-unknown-fields': true,
                 },
                 'x-kubernetes-list-type': 'map',
                 'x-kubernetes-list-map-keys': ['name'],
@@ -917,6 +1015,7 @@ export const spec: Schema = {
                 items: {
                   type: 'object',
                   description: 'An object with a name.',
+                  'x-kubernetes-preserve-unknown-fields': true,
                   required: ['name'],
                   properties: {
                     name: {
@@ -927,7 +1026,6 @@ export const spec: Schema = {
                       maxLength: 63,
                     },
                   },
-                  'x-kubernetes-preserve-unknown-fields': true,
                 },
                 'x-kubernetes-list-type': 'map',
                 'x-kubernetes-list-map-keys': ['name'],
@@ -939,6 +1037,7 @@ export const spec: Schema = {
                 items: {
                   type: 'object',
                   description: 'An object with a name.',
+                  'x-kubernetes-preserve-unknown-fields': true,
                   required: ['name'],
                   properties: {
                     name: {
@@ -949,16 +1048,13 @@ export const spec: Schema = {
                       maxLength: 63,
                     },
                   },
-                  'x-kubernetes-preserve-unknown-fields': true,
                 },
                 'x-kubernetes-list-type': 'map',
                 'x-kubernetes-list-map-keys': ['name'],
               },
             },
-            'x-kubernetes-preserve-unknown-fields': true,
           },
         },
-        'x-kubernetes-preserve-unknown-fields': true,
       },
       'x-kubernetes-validations': [
         {
@@ -1327,6 +1423,63 @@ export const status: Schema = {
           type: 'string',
           description: 'Name of the database, and of its user.',
           maxLength: 64,
+        },
+      },
+    },
+    siteConfig: {
+      type: 'object',
+      description: 'What was set of `spec.siteConfig`.',
+      required: ['hash', 'outcome', 'keys', 'lastSyncTime', 'init'],
+      properties: {
+        hash: {
+          type: 'string',
+          description: 'Hash of the entries, and of the versions of their Secrets and ConfigMaps.',
+        },
+        outcome: {
+          type: 'string',
+          description: 'Whether the keys were set.',
+          enum: ['Applied', 'Failed'],
+        },
+        keys: {
+          type: 'array',
+          description: 'The keys that were set last.',
+          items: { type: 'string' },
+          'x-kubernetes-list-type': 'atomic',
+        },
+        lastSyncTime: {
+          type: 'string',
+          format: 'date-time',
+          description: 'When the file was last compared with the entries.',
+        },
+        init: {
+          type: 'string',
+          description: 'Run of the init Job after which the file was compared.',
+        },
+        restart: {
+          type: 'string',
+          description: 'Hash of the keys that processes read at their start only.',
+        },
+        restarting: {
+          type: 'boolean',
+          description: 'Whether processes are restarted to read such keys.',
+        },
+        repaired: {
+          type: 'object',
+          description: 'The last repair of keys that were changed in the file.',
+          required: ['time', 'keys'],
+          properties: {
+            time: {
+              type: 'string',
+              format: 'date-time',
+              description: 'When the keys were set back.',
+            },
+            keys: {
+              type: 'array',
+              description: 'Keys that differed.',
+              items: { type: 'string' },
+              'x-kubernetes-list-type': 'atomic',
+            },
+          },
         },
       },
     },

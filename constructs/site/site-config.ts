@@ -3,7 +3,10 @@ import type { AppSite } from './api.js';
 import type { SiteInputs } from './inputs.js';
 
 /** The keys of site_config.json that the spec decides; null takes a key away. */
-export function siteConfig(site: AppSite, inputs: SiteInputs): Readonly<Record<string, unknown>> {
+export function siteConfig(
+  site: AppSite,
+  inputs: Pick<SiteInputs, 'bench' | 'domain' | 'tls' | 'route'>,
+): Readonly<Record<string, unknown>> {
   const encrypted = inputs.tls !== undefined || inputs.route?.encrypted === true;
   return {
     bench_id: queuePrefix(site, inputs.bench) ?? null,

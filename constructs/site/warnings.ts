@@ -1,4 +1,5 @@
 import type { AppBench } from '../bench/api.js';
+import { configurationWarnings } from '../configuration/problems.js';
 import type { Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { AppSite } from './api.js';
@@ -8,7 +9,11 @@ import { fieldsWithoutEffect } from './without-effect.js';
 /** What is legal in a site's spec, but seldom meant. */
 export function siteWarnings(site: AppSite, reader: ClusterReader): readonly Problem[] {
   const { spec } = site;
-  const warnings: Problem[] = [...fieldsWithoutEffect(site)];
+  const { namespace = 'default' } = site.metadata;
+  const warnings: Problem[] = [
+    ...fieldsWithoutEffect(site),
+    ...configurationWarnings(spec.siteConfig, namespace, reader),
+  ];
   if (spec.deletionPolicy === 'Delete') {
     const what =
       spec.dbConfig.mode === 'external' ? "the site's files" : "the site's database and files";

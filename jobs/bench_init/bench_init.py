@@ -42,6 +42,7 @@ from operator_constants import (
     REDIS_QUEUE_PORT,
     SOCKETIO_PORT,
 )
+from site_locks import common_config_lock
 from volume_files import exists, read_json_value, rename, try_to_remove_tree
 
 APP_NAME = re.compile(r"^[a-z_][a-z0-9_]*$")
@@ -207,7 +208,8 @@ def main() -> dict[str, Any]:
     remove_leftovers(sites)
     if replace_file(sites / "apps.txt", "".join(f"{app}\n" for app in apps), 0o664):
         print(f"wrote apps.txt: {', '.join(apps)}")
-    config = write_common_config(sites)
+    with common_config_lock(sites):
+        config = write_common_config(sites)
     delete_asset_manifest(config["redis_cache"])
     # Images from before 2026-04-29 have their assets where the volume is mounted.
     return {"apps": apps} if (bench / "assets").is_dir() else {"apps": apps, "assets": "sites"}

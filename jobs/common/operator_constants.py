@@ -37,6 +37,17 @@ QUEUE_KEY = "rq:queue:"
 # Name of the bench's configuration in the sites directory.
 COMMON_CONFIG_FILE = "common_site_config.json"
 
+# Keys of site_config.json and common_site_config.json that the operator owns, and the beginnings of
+# their names: `siteConfig` cannot set them.
+CONFIG_OWNED_KEYS = ("bench_id", "encryption_key", "host_name")
+# These have fields of their own.
+CONFIG_FIELD_KEYS = ("scheduler_tick_interval", "workers")
+CONFIG_STATE_KEYS = ("maintenance_mode", "pause_scheduler")
+CONFIG_LOGIN_KEYS = ("rq_password", "rq_username", "use_rq_auth")
+CONFIG_OWNED_PREFIXES = ("app_operator_", "db_", "redis_", "socketio_")
+# Key of these files that lists the keys that `siteConfig` has set.
+CONFIG_KEYS_FIELD = "app_operator_keys"
+
 # File where the kubelet reads a container's termination message, and the bytes that it reads.
 TERMINATION_LOG = "/dev/termination-log"
 TERMINATION_MESSAGE_BYTES = 4096

@@ -63,6 +63,30 @@ def documents_lock(sites: Path, site_name: str, wait_seconds: float) -> Iterator
         yield
 
 
+@contextmanager
+def common_config_lock(sites: Path) -> Iterator[None]:
+    """For Jobs that write the bench's common configuration. Waits for another one to end.
+
+    Site code may hold the lock for ever, so it is waited for some seconds only.
+    """
+    deadline = time.monotonic() + 10
+    with open_lock(sites / ".app-operator" / "common_site_config.lock") as file:
+        while not _is_locked(file):
+            if time.monotonic() >= deadline:
+                log("another program locks the common configuration; writing it anyway")
+                break
+            time.sleep(0.2)
+        yield
+
+
+def _is_locked(file: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+
+
 def _wait_for_lock(
     file: IO[bytes], deadline: float, problem: JobError, pause: Callable[[], None]
 ) -> None:

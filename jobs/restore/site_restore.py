@@ -40,6 +40,7 @@ from atomic_files import read_json, without_nulls, write_json
 from backup_store import open_store
 from job_result import JobError, log, set_termination_message
 from job_secrets import variable
+from operator_constants import CONFIG_KEYS_FIELD
 from site_access import MARKER
 from site_database import Server
 from site_records import read_marker, read_site_config
@@ -272,10 +273,14 @@ class Restore:
         settings, image, state = self.settings, os.environ.get("IMAGE", ""), self.state or {}
         config = read_site_config(new)
         current = read_site_config(settings.site)
+        # `siteConfig` of the AppSite decides on the keys that it has set, not the backup.
+        declared = config.get(CONFIG_KEYS_FIELD)
+        declared = declared if isinstance(declared, list) else []
         added = [
             key
             for key in config
             if key not in current
+            and key not in declared
             and not ENVIRONMENT_KEYS.fullmatch(key)
             and key != "encryption_key"
         ]

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { resolveApps, withoutIgnoredApps, type AppsSource } from '../../constructs/frappe/apps.js';
 import { benchWarnings } from '../../constructs/bench/warnings.js';
+import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { aBench } from '../golden/builders.js';
 
 type Spec = AppsSource['spec'];
 
+const NOTHING = new StaticReader({ objects: [] });
 const EXAMPLE = 'give a JSON array of application names, for example ["erpnext"]';
 const NAME =
   'is not the name of an application: lower-case letters, digits and underscores, beginning with a letter';
@@ -131,7 +133,7 @@ suite('of apps and appsJSON, the one that was patched later counts', () => {
   });
   test('a warning names the other one, and how to remove it', () => {
     const bench = aBench({ apps: list('erpnext'), appsJSON: '["erpnext"]' }, { generation: 2 });
-    const [warning] = benchWarnings({ ...bench, status: { apps: ['erpnext'] } });
+    const [warning] = benchWarnings({ ...bench, status: { apps: ['erpnext'] } }, NOTHING);
     assert.deepEqual(warning, {
       path: 'spec.apps',
       message: 'has no effect: spec.appsJSON was set later; remove it: {"spec":{"apps":null}}',
@@ -141,7 +143,7 @@ suite('of apps and appsJSON, the one that was patched later counts', () => {
 
 suite('a warning names fields without effect, and what to do', () => {
   const warningsOf = (spec: object): readonly string[] =>
-    benchWarnings(aBench({ ...spec })).map(({ path, message }) => `${path}: ${message}`);
+    benchWarnings(aBench({ ...spec }), NOTHING).map(({ path, message }) => `${path}: ${message}`);
 
   test('dbConfig.resources of a server that the operator does not run', () => {
     const resources = { requests: { memory: '1Gi' } };

@@ -87,6 +87,7 @@ suite('what a kind reads is watched', () => {
           // Notes are in the operator's memory.
           ...BATCHES.map(({ progress }) => progress),
           'DocumentResult',
+          'ConfigurationResult',
         ];
         for (const read of reader.read) assert.ok(watched.includes(read), read);
       }

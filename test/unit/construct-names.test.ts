@@ -16,6 +16,7 @@ suite('names are public API', () => {
   test('of a bench', () => {
     assert.deepEqual([...new Set(all(benchNames('b')))].sort(), [
       'b-config',
+      'b-configuration',
       'b-db',
       'b-db-data',
       'b-db-root',
@@ -40,6 +41,7 @@ suite('names are public API', () => {
   test('of a site', () => {
     assert.deepEqual([...new Set(all(siteNames('s')))].sort(), [
       's-admin-password',
+      's-configuration',
       's-db',
       's-db-data',
       's-db-root',

@@ -185,7 +185,7 @@ suite('a problem of the proxy or of workers that no schema finds', () => {
 });
 
 test('trust in every address is warned of', () => {
-  const warnings = benchWarnings(aBench({ proxy: { realIPFrom: ['0.0.0.0/0'] } }));
+  const warnings = benchWarnings(aBench({ proxy: { realIPFrom: ['0.0.0.0/0'] } }), aReader([]));
   assert.deepEqual(warnings, [
     {
       path: 'spec.proxy.realIPFrom[0]',

@@ -18,7 +18,57 @@ const gunicornWith = (fields: object): Manifest =>
   podOf({ containers: [{ name: 'gunicorn', ...fields }] });
 const siteDb = (dbConfig: object): Manifest => aSite({ dbConfig });
 
+/** Entries of `siteConfig` that a bench and a site refuse. */
+const CONFIGURATION: readonly (readonly [reason: string, entries: unknown, path: string])[] = [
+  ['a map', { allow_cors: '*' }, ''],
+  ['null for an entry', [null], '[0]'],
+  ['no key', [{ value: 1 }], '[0].key'],
+  ['an empty key', [{ key: '', value: 1 }], '[0].key'],
+  ['a key with a space', [{ key: 'allow cors', value: 1 }], '[0].key'],
+  ['a key that is a path', [{ key: '../x', value: 1 }], '[0].key'],
+  ['a key that is too long', [{ key: 'a'.repeat(129), value: 1 }], '[0].key'],
+  ['a key that is a number', [{ key: 7, value: 1 }], '[0].key'],
+  ['a key twice', [{ key: 'a', value: 1 }, { key: 'a', value: 2 }], '[1]'], // prettier-ignore
+  ['too many keys', Array.from({ length: 65 }, (_, i) => ({ key: `k${i}`, value: i })), ''],
+  ['the password of the database', [{ key: 'db_password', value: 'x' }], '[0].key'],
+  ['a key of the database’s encryption', [{ key: 'db_ssl_ca', value: 'x' }], '[0].key'],
+  ['the queue', [{ key: 'redis_queue', value: 'redis://evil' }], '[0].key'],
+  ['the login of the queue', [{ key: 'use_rq_auth', value: true }], '[0].key'],
+  ['the encryption key', [{ key: 'encryption_key', value: 'x' }], '[0].key'],
+  ['the host name', [{ key: 'host_name', value: 'https://x' }], '[0].key'],
+  ['maintenance', [{ key: 'maintenance_mode', value: 0 }], '[0].key'],
+  ['the list of keys', [{ key: 'app_operator_keys', value: [] }], '[0].key'],
+  ['a source that is neither', [{ key: 'a', valueFrom: {} }], '[0].valueFrom'],
+  [
+    'two sources',
+    [{ key: 'a', valueFrom: { secretKeyRef: { name: 's', key: 'k' }, configMapKeyRef: { name: 's', key: 'k' } } }], // prettier-ignore
+    '[0].valueFrom',
+  ],
+  [
+    'a Secret without a key',
+    [{ key: 'a', valueFrom: { secretKeyRef: { name: 's' } } }],
+    '[0].valueFrom.secretKeyRef.key',
+  ],
+  [
+    'a key of a Secret that is a path',
+    [{ key: 'a', valueFrom: { secretKeyRef: { name: 's', key: '../k' } } }],
+    '[0].valueFrom.secretKeyRef.key',
+  ],
+  [
+    'an unknown format',
+    [{ key: 'a', valueFrom: { secretKeyRef: { name: 's', key: 'k' }, format: 'YAML' } }],
+    '[0].valueFrom.format',
+  ],
+];
+const configuration = (make: (spec: object) => Manifest): readonly Refused[] =>
+  CONFIGURATION.map(([reason, siteConfig, path]) => [
+    `siteConfig: ${reason}`,
+    make({ siteConfig }),
+    `spec.siteConfig${path}`,
+  ]);
+
 export const REFUSED_BENCHES: readonly Refused[] = [
+  ...configuration(aBench),
   ['no spec', aManifest('AppBench', undefined), 'spec'],
   ['a spec of null', aManifest('AppBench', null), 'spec'],
   ['a spec that is text', aManifest('AppBench', 'x'), 'spec'],
@@ -306,6 +356,7 @@ export const REFUSED_SITES: readonly Refused[] = [
     aSite({ componentPodTemplates: { nginx: {} } }),
     'spec.componentPodTemplates',
   ],
+  ...configuration(aSite),
   ['no bench', aSite({ benchRef: undefined }), 'spec.benchRef'],
   ['a bench without a name', aSite({ benchRef: {} }), 'spec.benchRef.name'],
   ['a bench in upper case', aSite({ benchRef: { name: 'Bench' } }), 'spec.benchRef.name'],

@@ -18,7 +18,9 @@ const CHECKS: readonly Check[] = [
       ? undefined
       : 'has no description',
   (node) =>
-    node.type ? undefined : 'has no type: a union, or something that TypeScript alone knows',
+    node.type || node['x-kubernetes-preserve-unknown-fields']
+      ? undefined
+      : 'has no type: a union, or something that TypeScript alone knows',
   (node) =>
     node.type === 'number' ? 'is a bare number: give it @type integer and @format' : undefined,
   (node) => (node.type === 'integer' && !node.format ? 'is an integer without @format' : undefined),

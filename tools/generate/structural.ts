@@ -51,13 +51,11 @@ export function structural(json: JsonSchema, path: string): Schema {
   if (unknown.length > 0)
     throw new SchemaError(`${path}: no structural form for ${unknown.join(', ')}`);
   if (json['preserveUnknownFields'] === true) {
+    const preserved = { ...same(json), 'x-kubernetes-preserve-unknown-fields': true } as const;
+    // Without a type, it takes any JSON value.
+    if (json['type'] === undefined) return preserved;
     const { additionalProperties: _, ...known } = json;
-    return {
-      ...same(json),
-      type: 'object',
-      ...object(known, path),
-      'x-kubernetes-preserve-unknown-fields': true,
-    };
+    return { ...preserved, type: 'object', ...object(known, path) };
   }
   return completed({
     ...same(json),

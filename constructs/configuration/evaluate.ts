@@ -1,0 +1,209 @@
+import type { SiteConfigStatus } from '../kit/api.js';
+import type { ConditionResult } from '../kit/condition.js';
+import { defined } from '../kit/defined.js';
+import type { Observation, StatusResult } from '../kit/kind.js';
+import { decide, type Policy } from '../kit/policy.js';
+import { CONFIGURATION_APPLIED, type ConfigurationSync, type ConfiguredResource } from './sync.js';
+
+/** What the declared keys add to the status of a resource. */
+export interface ConfigurationEvaluation extends Required<
+  Pick<StatusResult, 'conditions' | 'fields' | 'reconcileAgain' | 'batchObjects'>
+> {
+  /** Why the resource is not ready: it has never had its keys. */
+  readonly notReady: string | undefined;
+}
+
+interface Context extends ConfigurationSync {
+  readonly before: SiteConfigStatus | undefined;
+  readonly keys: readonly string[];
+  readonly last: ConditionResult | undefined;
+  /** Whether the Job may run: the file exists. */
+  readonly prepared: boolean;
+  /** Whether every workload runs what the tree says. */
+  readonly rolledOut: boolean;
+}
+
+interface Evaluated {
+  readonly condition?: ConditionResult;
+  readonly status: SiteConfigStatus | undefined;
+}
+
+const NOTHING: ConfigurationEvaluation = {
+  conditions: [],
+  fields: {},
+  reconcileAgain: false,
+  batchObjects: [],
+  notReady: undefined,
+};
+
+/** The phase and the Ready condition of a resource that starts with its keys, or not at all. */
+export function withConfiguration<P extends Pick<StatusResult, 'phase' | 'ready'>>(
+  evaluated: P,
+  { notReady }: ConfigurationEvaluation,
+): Pick<StatusResult, 'phase' | 'ready'> {
+  if (notReady === undefined) return evaluated;
+  const phase = 'Provisioning';
+  return { phase, ready: { type: 'Ready', status: 'False', reason: phase, message: notReady } };
+}
+
+/** What the declared keys add to a status. */
+export function evaluateConfiguration<R extends ConfiguredResource, F>(
+  observation: Observation<R, F>,
+  sync: ConfigurationSync | undefined,
+): ConfigurationEvaluation {
+  if (!sync) return NOTHING;
+  const context = contextOf(observation, sync);
+  const { prepared } = context;
+  const { condition, status: siteConfig } = decide(POLICIES, context);
+  const isReported = sync.first && prepared && condition?.status === 'False';
+  return {
+    conditions: condition ? [condition] : [],
+    fields: { siteConfig },
+    // The next comparison is scheduled from now on.
+    reconcileAgain: sync.result !== undefined && !sync.missing,
+    batchObjects: sync.wanted && !sync.missing && prepared ? [sync.wanted] : [],
+    notReady: isReported ? condition.message : undefined,
+  };
+}
+
+function contextOf<R extends ConfiguredResource, F>(
+  { resource, pending, complete }: Observation<R, F>,
+  sync: ConfigurationSync,
+): Context {
+  const before = resource.status?.siteConfig;
+  const init = pending.find(({ kind, name }) => kind === 'Job' && name === sync.initJob);
+  return {
+    ...sync,
+    before,
+    keys: (resource.spec.siteConfig ?? []).map(({ key }) => key).sort(),
+    last: conditionBefore(resource),
+    prepared: !init || (init.health.state === 'Failed' && before !== undefined),
+    rolledOut: complete && !pending.some(({ kind }) => kind === 'Deployment'),
+  };
+}
+
+/** Why the workloads of a resource that was never ready do not start yet. */
+export function configurationBlock(sync: ConfigurationSync | undefined): string | undefined {
+  if (!sync?.first) return undefined;
+  return sync.missing ? missingMessage(sync) : `waiting for Job ${sync.job}`;
+}
+
+const POLICIES: readonly Policy<Context, Evaluated>[] = [
+  {
+    name: 'a Secret or a ConfigMap does not exist',
+    applies: ({ missing }) => missing !== undefined,
+    result: (context) => ({
+      condition: conditionResult(
+        context.missing?.kind === 'ConfigMap' ? 'ConfigMapMissing' : 'SecretMissing',
+        missingMessage(context),
+      ),
+      status: context.before,
+    }),
+  },
+  {
+    name: 'the Job could not use a value',
+    applies: ({ result }) => result?.outcome === 'Failed',
+    result({ result, before, hash, init }) {
+      const { message = '', time = '' } = result ?? {};
+      const reason = result?.reason === 'KeyMissing' ? 'KeyMissing' : 'ValueInvalid';
+      const failed = { hash, init, lastSyncTime: time, outcome: 'Failed' } as const;
+      return {
+        condition: conditionResult(reason, `${message}; no key was changed`),
+        status: { keys: [], ...before, ...failed },
+      };
+    },
+  },
+  {
+    name: 'all keys are removed',
+    applies: ({ result, keys }) => result !== undefined && keys.length === 0,
+    // Processes that have read a removed key at their start get another hash, and restart.
+    result: () => ({ status: undefined }),
+  },
+  {
+    name: 'the Job set or compared the keys',
+    applies: ({ result }) => result !== undefined,
+    result(context) {
+      const status = appliedStatus(context);
+      return { condition: applied(context, status), status };
+    },
+  },
+  {
+    name: 'an earlier result holds',
+    applies: ({ known }) => known,
+    result(context) {
+      const { before, last, rolledOut } = context;
+      if (before?.outcome === 'Failed') {
+        return { ...(last ? { condition: last } : {}), status: before };
+      }
+      const { restarting, ...rest } = before ?? appliedStatus(context);
+      const status = restarting && !rolledOut ? { ...rest, restarting } : rest;
+      return { condition: applied(context, status), status };
+    },
+  },
+  {
+    name: 'waiting for the Job',
+    applies: () => true,
+    result({ stuck, job, initJob, prepared, before, file }) {
+      const waiting = `waiting for Job ${prepared ? job : initJob} to set the keys of ${file}`;
+      return {
+        condition: conditionResult(stuck?.reason ?? 'Applying', stuck?.message ?? waiting),
+        status: before,
+      };
+    },
+  },
+];
+
+function appliedStatus(context: Context): SiteConfigStatus {
+  const { result, before, hash, init, keys, restart } = context;
+  const restarting = before !== undefined && (before.restart !== restart || before.restarting);
+  return defined({
+    hash,
+    outcome: 'Applied',
+    keys,
+    lastSyncTime: result?.time ?? '',
+    init,
+    restart,
+    restarting: restarting ? true : undefined,
+    repaired: repairOf(context) ?? before?.repaired,
+  }) as SiteConfigStatus;
+}
+
+/** Keys that differed although they were known to be as declared. */
+function repairOf({ result, before, known }: Context): SiteConfigStatus['repaired'] {
+  if (!result || !known || before?.outcome !== 'Applied' || result.keys.length === 0) {
+    return undefined;
+  }
+  return { time: result.time, keys: result.keys };
+}
+
+function applied({ file, keys }: Context, { restarting }: SiteConfigStatus): ConditionResult {
+  if (restarting) {
+    const message = `the keys of ${file} are set; processes that read them at their start are being restarted`;
+    return conditionResult('Restarting', message);
+  }
+  const message =
+    keys.length === 0
+      ? `the removed keys are deleted from ${file}`
+      : `${file} has the declared values: ${listed(keys)}`;
+  return { type: CONFIGURATION_APPLIED, status: 'True', reason: 'Applied', message };
+}
+
+function conditionResult(reason: string, message: string): ConditionResult {
+  return { type: CONFIGURATION_APPLIED, status: 'False', reason, message };
+}
+
+function listed(keys: readonly string[]): string {
+  const more = keys.length > 8 ? ` and ${keys.length - 8} more` : '';
+  return `${keys.slice(0, 8).join(', ')}${more}`;
+}
+
+function missingMessage({ missing }: Pick<ConfigurationSync, 'missing'>): string {
+  return `${missing?.path ?? ''}: ${missing?.problem ?? ''}; create it`;
+}
+
+function conditionBefore({ status }: ConfiguredResource): ConditionResult | undefined {
+  const found = status?.conditions?.find(({ type }) => type === CONFIGURATION_APPLIED);
+  if (!found) return undefined;
+  const { type, status: value, reason, message } = found;
+  return { type, status: value, reason, message };
+}

@@ -1,0 +1,114 @@
+"""The values of `siteConfig`, as site_configuration.py gets them: from the Job and from files.
+
+The files are of Secrets and ConfigMaps. The kubelet writes them, outside of the sites volume.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from job_result import JobError
+from operator_constants import (
+    CONFIG_LOGIN_KEYS,
+    CONFIG_FIELD_KEYS,
+    CONFIG_OWNED_KEYS,
+    CONFIG_OWNED_PREFIXES,
+    CONFIG_STATE_KEYS,
+)
+from secret_redaction import file_secrets
+
+MAX_VALUE_BYTES = 64 << 10
+# Levels of lists and objects.
+MAX_DEPTH = 64
+
+Entry = Mapping[str, Any]
+
+
+class Refused(Exception):
+    """A value cannot be used: only a change of the Secret or of the spec helps."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def is_owned(key: str) -> bool:
+    """Whether the operator itself sets the key."""
+    owned = (*CONFIG_OWNED_KEYS, *CONFIG_FIELD_KEYS, *CONFIG_STATE_KEYS, *CONFIG_LOGIN_KEYS)
+    return key in owned or key.startswith(CONFIG_OWNED_PREFIXES)
+
+
+def wanted_values(entries: list[Any], folder: Path) -> dict[str, Any]:
+    """Value by key. All problems are reported together, so that nothing is half applied."""
+    values: dict[str, Any] = {}
+    problems: list[Refused] = []
+    for entry in entries:
+        key = entry["key"]
+        if is_owned(key):
+            raise JobError("InvalidInput", f"SITE_CONFIG may not set {key}: the operator owns it")
+        try:
+            values[key] = entry["value"] if "value" in entry else value_of_file(entry, folder)
+        except Refused as problem:
+            problems.append(problem)
+    if problems:
+        raise Refused(problems[0].reason, "; ".join(str(problem) for problem in problems))
+    return values
+
+
+def value_of_file(entry: Entry, folder: Path) -> Any:
+    """The value that a Secret or a ConfigMap has. No error repeats any of it."""
+    where = f"{entry['key']}: {entry['from']}"
+    try:
+        with open(folder / entry["file"], "rb") as file:
+            content = file.read(MAX_VALUE_BYTES + 1)
+    except FileNotFoundError:
+        raise Refused("KeyMissing", f"{where} does not exist; add the key") from None
+    if len(content) > MAX_VALUE_BYTES:
+        raise Refused("ValueInvalid", f"{where} is longer than {MAX_VALUE_BYTES} bytes")
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise Refused("ValueInvalid", f"{where} is not UTF-8 text") from None
+    if text:
+        file_secrets.add(text)
+    if entry["format"] != "JSON":
+        return text
+    try:
+        value = json.loads(text, parse_constant=no_constant)
+    except (ValueError, RecursionError):
+        raise Refused("ValueInvalid", f"{where} is not JSON, which its format says") from None
+    if value is None:
+        raise Refused("ValueInvalid", f"{where} is null; remove the entry to delete the key")
+    if depth_of(value) > MAX_DEPTH:
+        raise Refused("ValueInvalid", f"{where} nests more than {MAX_DEPTH} levels")
+    file_secrets.update(texts_in(value))
+    return value
+
+
+def no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def children_of(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def depth_of(value: Any) -> int:
+    """Levels of lists and objects, counted without recursion."""
+    depth, level = 0, [value]
+    while containers := [one for one in level if isinstance(one, dict | list)]:
+        depth += 1
+        level = [child for one in containers for child in children_of(one)]
+    return depth
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str) and one:
+            yield one
+        left += children_of(one)

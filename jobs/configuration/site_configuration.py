@@ -1,0 +1,151 @@
+"""Sets the keys of `siteConfig` in site_config.json or common_site_config.json, and no others.
+
+Runs as the `<site>-configuration` or `<bench>-configuration` Job. It uses no code of the framework.
+
+Environment
+  REQUEST      identifies the request in the result
+  SITE_NAME    the site; absent: the bench's common_site_config.json
+  SITE_OWNER   with SITE_NAME: `<namespace>/<name>` of the AppSite
+  SITE_CONFIG  JSON array of {"key", "value"} and {"key", "file", "from", "format": Text|JSON}
+  VALUES       a folder with the files of values, from Secrets and ConfigMaps
+  BENCH_DIR, TERMINATION_LOG
+
+The file itself lists the keys that were set, in `app_operator_keys`: a key that is listed and no
+longer wanted is deleted. The file is replaced in one step, and not at all where nothing differs.
+
+The termination message is {"results": {REQUEST: [outcome, reason, message, [keys]]}}. The outcome
+is Changed, Unchanged or Failed; the keys are those that differed. It never has a value.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from atomic_files import write_json
+from configuration_values import Refused, is_owned, wanted_values
+from job_environment import bench_dir, json_array_env, site_name_env, text_env
+from job_result import JobError, log, run_job, write_termination_message
+from operator_constants import (
+    COMMON_CONFIG_FILE,
+    CONFIG_KEYS_FIELD,
+    TERMINATION_MESSAGE_BYTES,
+)
+from secret_redaction import redact
+from site_locks import common_config_lock, shared_site_lock
+from site_records import CONFIG_FILE, read_common_config, read_marker, read_site_config
+from site_state import check_owner, site_config_lock
+from volume_files import is_file
+
+# Outcome, reason, message, and the keys that differed.
+Result = tuple[str, str, str, list[str]]
+
+
+# --- the file -----------------------------------------------------------------------------------
+
+
+def recorded_keys(config: Mapping[str, Any]) -> list[str]:
+    """The keys that were set before. Site code can write the list: it never names an owned key."""
+    recorded = config.get(CONFIG_KEYS_FIELD)
+    keys = recorded if isinstance(recorded, list) else []
+    return [key for key in keys if isinstance(key, str) and not is_owned(key)]
+
+
+def merged(
+    config: Mapping[str, Any], wanted: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """The configuration with the wanted keys, and the keys that differed."""
+    result = {key: value for key, value in config.items() if key != CONFIG_KEYS_FIELD}
+    for key in recorded_keys(config):
+        if key not in wanted:
+            result.pop(key, None)
+    result |= wanted
+    differed = sorted(
+        key for key in {*config, *result} - {CONFIG_KEYS_FIELD} if not same(key, config, result)
+    )
+    if wanted:
+        result[CONFIG_KEYS_FIELD] = sorted(wanted)
+    return result, differed
+
+
+def same(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """As JSON: for Python, 1 and 1.0 and True are the same."""
+    if (key in one) != (key in other):
+        return False
+    return json.dumps(one[key], sort_keys=True) == json.dumps(other[key], sort_keys=True)
+
+
+@contextmanager
+def open_site(sites: Path, site_name: str) -> Iterator[Path]:
+    """The site's configuration file, while no Job creates, restores or drops the site."""
+    site = sites / site_name
+    with shared_site_lock(sites, site_name):
+        if not is_file(site / CONFIG_FILE):
+            raise JobError("SiteMissing", f"site {site_name} does not exist in {sites}")
+        if read_marker(site).get("state") == "creating":
+            raise JobError("SiteIncomplete", f"{site_name} is being created: nothing was done")
+        check_owner(site, text_env("SITE_OWNER"))
+        with site_config_lock(site):
+            yield site / CONFIG_FILE
+
+
+def read_config(file: Path) -> dict[str, Any]:
+    if file.name == CONFIG_FILE:
+        return read_site_config(file.parent)
+    config = read_common_config(file.parent)
+    if not config.get("redis_cache"):
+        raise JobError(
+            "BenchNotInitialized",
+            f"{COMMON_CONFIG_FILE} has no redis_cache: the bench's init Job has not run",
+        )
+    return config
+
+
+@contextmanager
+def open_bench(sites: Path) -> Iterator[Path]:
+    with common_config_lock(sites):
+        yield sites / COMMON_CONFIG_FILE
+
+
+def set_keys(wanted: Mapping[str, Any]) -> Result:
+    sites = bench_dir() / "sites"
+    is_site = bool(os.environ.get("SITE_NAME"))
+    with open_site(sites, site_name_env()) if is_site else open_bench(sites) as file:
+        config, differed = merged(read_config(file), wanted)
+        wrote = write_json(file, config)
+    if differed:
+        log(f"set in {file.name}: {', '.join(differed)}")
+    return "Changed" if wrote else "Unchanged", "", "", differed
+
+
+# --- the Job ------------------------------------------------------------------------------------
+
+
+def main() -> Result:
+    try:
+        return set_keys(wanted_values(json_array_env("SITE_CONFIG"), Path(text_env("VALUES"))))
+    except Refused as problem:
+        log(f"nothing was set: {problem.reason}: {problem}")
+        return "Failed", problem.reason, redact(str(problem)), []
+
+
+def termination_message(request: str, result: Result) -> str:
+    """The result, small enough for a termination message."""
+    outcome, reason, message, keys = result
+    for length, count in ((2000, 64), (1000, 16), (500, 4), (200, 0)):
+        shown = [outcome, reason, message[:length], keys[:count]]
+        text = json.dumps({"results": {request: shown}}, ensure_ascii=False)
+        if len(text.encode()) <= TERMINATION_MESSAGE_BYTES:
+            return text
+    return json.dumps({"results": {request: [outcome, reason, "", []]}})
+
+
+def report_result(result: Result) -> None:
+    write_termination_message(termination_message(text_env("REQUEST"), result).encode())
+    log(f"app-operator: Succeeded: {result[0]}")
+
+
+if __name__ == "__main__":
+    run_job(main, report_result)
