@@ -34,7 +34,6 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
   const { phase, ready } = withConfiguration(evaluateBenchPhase(observation), configuration);
   const workers = workersOf(observation);
   const workerScaling = scalingStatus(workers);
-  const groups = workerGroups(inputs.model.workers).map(({ name }) => name);
   const ownWorkers = ownWorkersStatus(
     workers,
     inputs.model.workers.map(({ name }) => name),
@@ -55,13 +54,7 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
     conditions: [
       ...versionCondition(observation.resource),
       ...fieldsIgnored(fieldsWithoutEffect(observation.resource)),
-      ...scalingCondition(
-        workers,
-        obstacle,
-        groups.filter(
-          (group) => benchWorkersWanted(observation.resource, inputs, group).scaling?.enabled,
-        ),
-      ),
+      ...scalingCondition(workers, obstacle, scaledGroups(observation)),
       ...metricsCondition(observation),
       ...configuration.conditions,
       ...(upgrade && upgrade.done < upgrade.all ? [upgradeCondition(upgrade, prepared)] : []),
@@ -85,6 +78,13 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
       ),
     },
   };
+}
+
+/** The workers that autoscaling is enabled for. */
+function scaledGroups({ resource, inputs }: Observation<AppBench, BenchInputs>): readonly string[] {
+  return workerGroups(inputs.model.workers)
+    .map(({ name }) => name)
+    .filter((group) => benchWorkersWanted(resource, inputs, group).scaling?.enabled);
 }
 
 /** Only a failure is reported, not an exporter that starts. */

@@ -1,3 +1,4 @@
+import { configurationReferences } from '../configuration/sources.js';
 import { benchesByTurn, scalersOfDeployment, sitesOfBench } from '../frappe/indexes.js';
 import { templateReferences } from '../frappe/pod-template-rules.js';
 import { INTEGRATIONS } from '../integrations/index.js';
@@ -65,7 +66,10 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
   indexes: [benchesByTurn, scalersOfDeployment],
   resolve: resolveBench,
   admissionWarnings: benchWarnings,
-  givenToPods: ({ spec }) => templateReferences(spec.componentPodTemplates),
+  givenToPods: ({ spec }) => [
+    ...templateReferences(spec.componentPodTemplates),
+    ...configurationReferences(spec.siteConfig),
+  ],
   normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
   chart: (scope, id, props) => new BenchChart(scope, id, props),
   // Only until it is known where the image has its assets.

@@ -1,7 +1,8 @@
 import type { SiteConfig, SiteConfigEntry } from '../kit/api.js';
 import type { Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { sourcesOf } from './sources.js';
+import { generatedSecretProblems } from '../frappe/pod-template-rules.js';
+import { configurationReferences, sourcesOf } from './sources.js';
 
 /** The Job gets the values in one environment variable, which may have twice as many. */
 const MAX_BYTES = 64 * 1024;
@@ -11,11 +12,16 @@ const SECRET_KEY = /(^|_)(password|passwd|secret|token|private_key|api_key|secre
 
 /** What a schema cannot find: it does not know a field of any type. */
 export function configurationProblems(entries: SiteConfig = []): readonly Problem[] {
-  const found = entries.flatMap(({ key, value, valueFrom }, index): readonly Problem[] => {
+  const found = entries.flatMap(({ key, value, valueFrom }, index): Problem[] => {
     if ((value === undefined) !== (valueFrom === undefined)) return [];
     const message = `Invalid value: "${key}": needs one of value and valueFrom`;
     return [{ path: `spec.siteConfig[${index}]`, message }];
   });
+  found.push(
+    ...configurationReferences(entries)
+      .filter(({ kind }) => kind === 'Secret')
+      .flatMap(({ name, path }) => generatedSecretProblems(name, path)),
+  );
   const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
   if (bytes <= MAX_BYTES) return found;
   const message = `Too long: the values take ${bytes} bytes; they may not take more than ${MAX_BYTES} together`;

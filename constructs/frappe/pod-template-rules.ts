@@ -211,7 +211,13 @@ function secretProblems(
   path: string,
   { rules }: Place,
 ): readonly Problem[] {
-  if (name === undefined || (rules.secrets ?? []).includes(name)) return [];
+  return name === undefined || (rules.secrets ?? []).includes(name)
+    ? []
+    : generatedSecretProblems(name, path);
+}
+
+/** A Secret that the operator generates is given to its own containers only. */
+export function generatedSecretProblems(name: string, path: string): readonly Problem[] {
   return generatedName(name, path, { suffixes: OWN_SECRET_SUFFIXES, what: 'Secrets' });
 }
 

@@ -4,6 +4,7 @@ import {
   sitesByPublicHost,
   sitesOfBench,
 } from '../frappe/indexes.js';
+import { configurationReferences } from '../configuration/sources.js';
 import { templateReferences } from '../frappe/pod-template-rules.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { usedKinds, type Integration } from '../kit/integration.js';
@@ -67,7 +68,10 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   indexes: [sitesOfBench, sitesByHost, sitesByPublicHost, ingressesByHost],
   resolve: (resource, reader) => resolveSite(resource, reader, integrations),
   admissionWarnings: siteWarnings,
-  givenToPods: ({ spec }) => templateReferences(spec.componentPodTemplates),
+  givenToPods: ({ spec }) => [
+    ...templateReferences(spec.componentPodTemplates),
+    ...configurationReferences(spec.siteConfig),
+  ],
   normal: [
     { path: ['spec', 'siteName'], form: normalHost },
     { path: ['spec', 'domain'], form: normalHost },

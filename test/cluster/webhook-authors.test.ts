@@ -134,30 +134,44 @@ describe('whether a Secret exists', () => {
   });
 });
 
-describe('what a pod template gives to pods', () => {
-  const from = (name: string): Manifest =>
-    aBench('new', {
+for (const [what, field, spec] of [
+  [
+    'what a pod template gives to pods',
+    'envFrom\\[0\\].secretRef.name',
+    (name: string) => ({
       componentPodTemplates: {
         gunicorn: {
           spec: { containers: [{ name: 'gunicorn', envFrom: [{ secretRef: { name } }] }] },
         },
       },
-    });
-  const forbidden = (name: string): RegExp =>
-    new RegExp(`envFrom\\[0\\].secretRef.name: Forbidden: "${name}": you may not get this Secret`);
+    }),
+  ],
+  [
+    'what siteConfig writes into the configuration',
+    'siteConfig\\[0\\].valueFrom.secretKeyRef.name',
+    (name: string) => ({
+      siteConfig: [{ key: 'k', valueFrom: { secretKeyRef: { name, key: 'password' } } }],
+    }),
+  ],
+] as const) {
+  describe(what, () => {
+    const from = (name: string): Manifest => aBench('new', spec(name));
+    const forbidden = (name: string): RegExp =>
+      new RegExp(`${field}: Forbidden: "${name}": you may not get this Secret`);
 
-  test('is refused to an author who may not get it, whether it exists or not', async () => {
-    for (const name of ['present', 'absent']) {
-      assert.match(await as('tenant', from(name)), forbidden(name));
-    }
-    assert.match(await as('named', from('other')), forbidden('other'));
+    test('is refused to an author who may not get it, whether it exists or not', async () => {
+      for (const name of ['present', 'absent']) {
+        assert.match(await as('tenant', from(name)), forbidden(name));
+      }
+      assert.match(await as('named', from('other')), forbidden('other'));
+    });
+    test('is admitted of an author who may get it', async () => {
+      for (const author of ['reader', 'named'] as const) {
+        assert.match(await as(author, from('present')), /created \(server dry run\)/);
+      }
+    });
   });
-  test('is admitted of an author who may get it', async () => {
-    for (const author of ['reader', 'named'] as const) {
-      assert.match(await as(author, from('present')), /created \(server dry run\)/);
-    }
-  });
-});
+}
 
 describe('whether another object exists', () => {
   const onBench = (bench: string, siteName = 'new.example.com'): Manifest =>

@@ -150,6 +150,12 @@ suite('entries that only the operator can refuse', () => {
       'spec.siteConfig[1]: Invalid value: "b": needs one of value and valueFrom',
     ]);
   });
+  test('name a Secret that the operator has generated', () => {
+    const secretKeyRef = { name: 'b-db-root', key: 'password' };
+    assert.deepEqual(messages([{ key: 'a', valueFrom: { secretKeyRef, format: 'Text' } }]), [
+      'spec.siteConfig[0].valueFrom.secretKeyRef.name: Invalid value: "b-db-root": names that end with -db-root are of Secrets of the operator, for its own containers; use another name',
+    ]);
+  });
   test('are too long together', () => {
     const entries = ['a', 'b'].map((key) => ({ key, value: 'x'.repeat(40_000) }));
     assert.deepEqual(messages(entries), [
