@@ -4,6 +4,7 @@ import type { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { QUEUES, SOCKETIO_PORT } from '../kit/constants.generated.js';
 import { DatabaseServer } from '../frappe/database-server.js';
+import { serverCertificate } from '../frappe/database-tls.js';
 import { Gunicorn } from '../frappe/gunicorn.js';
 import { imageNamed } from '../frappe/image.js';
 import { OnlyFromBench } from '../frappe/network-policy.js';
@@ -72,6 +73,8 @@ export class BenchChart extends Chart {
         image: spec.dbConfig.image,
         resources: spec.dbConfig.resources,
         storage: spec.dbConfig.storage,
+        settings: spec.dbConfig.settings,
+        certificate: serverCertificate(spec.dbConfig.tls, inputs.databaseCertificate),
       });
       new OnlyFromBench(foundation, 'database-network', {
         ...common,

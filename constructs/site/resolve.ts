@@ -2,6 +2,8 @@ import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../frappe/bench-model.js';
 import { publicHosts } from '../frappe/domain.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
+import { settingProblems } from '../frappe/database-settings.js';
+import { certificateVersion, tlsVersions } from '../frappe/database-tls.js';
 import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { refuseSharedName } from '../frappe/name-conflict.js';
@@ -47,6 +49,8 @@ export function resolveSite(
   refuseTakenHosts(site, model.domain.suffix, reader);
   refuseForeignHosts(site, model.domain.suffix, reader);
   refuseLongHost(site, model.domain.suffix);
+  const settings = settingProblems(model.database.provider, site.spec.dbConfig.settings);
+  if (settings.length > 0) throw Stalled.invalid(settings);
   const database = databasePlan(site, model);
   refuseDenied(deniedOfDatabase(site, database, reader.settings));
   const secrets = resolveSecrets(site, database, reader);
@@ -58,6 +62,8 @@ export function resolveSite(
     database,
     serverNotReady: read.notReady,
     databaseVersion: secrets.databaseVersion,
+    databaseTlsVersions: databaseTls(site, database, reader),
+    databaseCertificate: certificateVersion(site.spec.dbConfig.tls, model.namespace, reader),
     redisVersion: redisVersion(model, reader) ?? '',
     // Added apps are in the new image only.
     apps: (waitsForTurn ? site.status?.apps : undefined) ?? siteApps(site, model),
@@ -202,6 +208,18 @@ function readBench(site: AppSite, reader: ClusterReader): SiteBench {
   requireDatabaseOperator(model.database.provider, reader);
   const { server, notReady } = databaseOperatorServer(bench, model, reader);
   return { ...common, model: { ...model, database: server }, notReady };
+}
+
+/** @throws Waiting where a Secret of the encrypted connections does not exist */
+function databaseTls(
+  { metadata, spec }: AppSite,
+  { mode, server }: SiteDatabasePlan,
+  reader: ClusterReader,
+): readonly string[] {
+  const { namespace = 'default', name } = metadata;
+  const isOwn = mode === 'external' || mode === 'dedicated';
+  const owner = isOwn ? `AppSite ${name}` : `AppBench ${spec.benchRef.name}`;
+  return tlsVersions(server, { namespace, owner }, reader);
 }
 
 interface SiteSecrets extends Pick<

@@ -99,7 +99,7 @@ suite('Containers of Jobs', () => {
       ...['volume_files.py', 'image_apps.py', 'job_result.py', 'run_isolated.py', 'local_requests.py'],
       ...['framework_steps.py', 'site_backup_step.py', 'site_documents.py', 'bench_init.py'],
       ...['app_operator_wsgi.py', 'bench_metrics.py', 'gunicorn_worker.py', 'rq_worker.py'],
-      ...['scheduler.py', 'site_access.py', 'worker_config.py'],
+      ...['scheduler.py', 'site_access.py', 'worker_config.py', 'database_tls.py'],
     ]); // prettier-ignore
     const direct =
       /\.read_(?:text|bytes)\(|\.write_text\(|rmtree|os\.(?:rename|replace|unlink|mkdir|makedirs)\(|\.unlink\(|\.i?glob\(|\.mkdir\(|(?<![.\w]|def )open\((?!os\.memfd)/;
