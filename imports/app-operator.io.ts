@@ -938,7 +938,7 @@ export interface AppBenchSpecDbConfig {
   readonly rootSecretRef?: AppBenchSpecDbConfigRootSecretRef;
 
   /**
-   * The MariaDB operator's server, in the same namespace.
+   * The MariaDB operator's server.
    *
    * @schema AppBenchSpecDbConfig#mariadbRef
    */
@@ -952,11 +952,25 @@ export interface AppBenchSpecDbConfig {
   readonly clusterRef?: AppBenchSpecDbConfigClusterRef;
 
   /**
+   * Encrypts the connections to the server. By default they are in clear text, unless a MariaDB of the MariaDB operator has `tls.required`.
+   *
+   * @schema AppBenchSpecDbConfig#tls
+   */
+  readonly tls?: AppBenchSpecDbConfigTls;
+
+  /**
    * Image of a managed server.
    *
    * @schema AppBenchSpecDbConfig#image
    */
   readonly image?: string;
+
+  /**
+   * Settings of a managed server; a change restarts it. By default `innodb_buffer_pool_size` is half of the memory limit, and `shared_buffers` a quarter.
+   *
+   * @schema AppBenchSpecDbConfig#settings
+   */
+  readonly settings?: { [key: string]: string };
 
   /**
    * Compute resources of a managed server. In other modes they have no effect.
@@ -987,7 +1001,9 @@ export function toJson_AppBenchSpecDbConfig(obj: AppBenchSpecDbConfig | undefine
     'rootSecretRef': toJson_AppBenchSpecDbConfigRootSecretRef(obj.rootSecretRef),
     'mariadbRef': toJson_AppBenchSpecDbConfigMariadbRef(obj.mariadbRef),
     'clusterRef': toJson_AppBenchSpecDbConfigClusterRef(obj.clusterRef),
+    'tls': toJson_AppBenchSpecDbConfigTls(obj.tls),
     'image': obj.image,
+    'settings': ((obj.settings) === undefined) ? undefined : (Object.entries(obj.settings).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
     'resources': toJson_AppBenchSpecDbConfigResources(obj.resources),
     'storage': toJson_AppBenchSpecDbConfigStorage(obj.storage),
   };
@@ -2199,7 +2215,7 @@ export function toJson_AppBenchSpecDbConfigRootSecretRef(obj: AppBenchSpecDbConf
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * The MariaDB operator's server, in the same namespace.
+ * The MariaDB operator's server.
  *
  * @schema AppBenchSpecDbConfigMariadbRef
  */
@@ -2210,6 +2226,13 @@ export interface AppBenchSpecDbConfigMariadbRef {
    * @schema AppBenchSpecDbConfigMariadbRef#name
    */
   readonly name: string;
+
+  /**
+   * Namespace of the object; the bench's when not given. In another one, the object must have the annotation `allow-databases-from` of the operator's API group, with the bench's namespace.
+   *
+   * @schema AppBenchSpecDbConfigMariadbRef#namespace
+   */
+  readonly namespace?: string;
 
   /**
    * Kind of the object.
@@ -2227,6 +2250,7 @@ export function toJson_AppBenchSpecDbConfigMariadbRef(obj: AppBenchSpecDbConfigM
   if (obj === undefined) { return undefined; }
   const result = {
     'name': obj.name,
+    'namespace': obj.namespace,
     'kind': obj.kind,
   };
   // filter undefined values
@@ -2256,6 +2280,58 @@ export function toJson_AppBenchSpecDbConfigClusterRef(obj: AppBenchSpecDbConfigC
   if (obj === undefined) { return undefined; }
   const result = {
     'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Encrypts the connections to the server. By default they are in clear text, unless a MariaDB of the MariaDB operator has `tls.required`.
+ *
+ * @schema AppBenchSpecDbConfigTls
+ */
+export interface AppBenchSpecDbConfigTls {
+  /**
+   * `VerifyFull`: the server's certificate is of the CA, and of the host that is connected to; `VerifyCA`: it is of the CA; `Require`: it is not checked.
+   *
+   * @schema AppBenchSpecDbConfigTls#mode
+   */
+  readonly mode?: AppBenchSpecDbConfigTlsMode;
+
+  /**
+   * Secret with the CA of the server's certificate: key `ca.crt`. By default that of the database operator, in mode `operator`, or that of `serverCertificateSecretRef`.
+   *
+   * @schema AppBenchSpecDbConfigTls#caSecretRef
+   */
+  readonly caSecretRef?: AppBenchSpecDbConfigTlsCaSecretRef;
+
+  /**
+   * Secret of type `kubernetes.io/tls` with a certificate that clients present to the server.
+   *
+   * @schema AppBenchSpecDbConfigTls#clientCertificateSecretRef
+   */
+  readonly clientCertificateSecretRef?: AppBenchSpecDbConfigTlsClientCertificateSecretRef;
+
+  /**
+   * Secret of type `kubernetes.io/tls` with the certificate of a server that this operator runs: modes `managed` and `dedicated`.
+   *
+   * @schema AppBenchSpecDbConfigTls#serverCertificateSecretRef
+   */
+  readonly serverCertificateSecretRef?: AppBenchSpecDbConfigTlsServerCertificateSecretRef;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecDbConfigTls' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecDbConfigTls(obj: AppBenchSpecDbConfigTls | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'mode': obj.mode,
+    'caSecretRef': toJson_AppBenchSpecDbConfigTlsCaSecretRef(obj.caSecretRef),
+    'clientCertificateSecretRef': toJson_AppBenchSpecDbConfigTlsClientCertificateSecretRef(obj.clientCertificateSecretRef),
+    'serverCertificateSecretRef': toJson_AppBenchSpecDbConfigTlsServerCertificateSecretRef(obj.serverCertificateSecretRef),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -2785,6 +2861,104 @@ export enum AppBenchSpecDbConfigMariadbRefKind {
   /** ExternalMariaDB */
   EXTERNAL_MARIA_DB = "ExternalMariaDB",
 }
+
+/**
+ * `VerifyFull`: the server's certificate is of the CA, and of the host that is connected to; `VerifyCA`: it is of the CA; `Require`: it is not checked.
+ *
+ * @schema AppBenchSpecDbConfigTlsMode
+ */
+export enum AppBenchSpecDbConfigTlsMode {
+  /** VerifyFull */
+  VERIFY_FULL = "VerifyFull",
+  /** VerifyCA */
+  VERIFY_CA = "VerifyCA",
+  /** Require */
+  REQUIRE = "Require",
+}
+
+/**
+ * Secret with the CA of the server's certificate: key `ca.crt`. By default that of the database operator, in mode `operator`, or that of `serverCertificateSecretRef`.
+ *
+ * @schema AppBenchSpecDbConfigTlsCaSecretRef
+ */
+export interface AppBenchSpecDbConfigTlsCaSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppBenchSpecDbConfigTlsCaSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecDbConfigTlsCaSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecDbConfigTlsCaSecretRef(obj: AppBenchSpecDbConfigTlsCaSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret of type `kubernetes.io/tls` with a certificate that clients present to the server.
+ *
+ * @schema AppBenchSpecDbConfigTlsClientCertificateSecretRef
+ */
+export interface AppBenchSpecDbConfigTlsClientCertificateSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppBenchSpecDbConfigTlsClientCertificateSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecDbConfigTlsClientCertificateSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecDbConfigTlsClientCertificateSecretRef(obj: AppBenchSpecDbConfigTlsClientCertificateSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret of type `kubernetes.io/tls` with the certificate of a server that this operator runs: modes `managed` and `dedicated`.
+ *
+ * @schema AppBenchSpecDbConfigTlsServerCertificateSecretRef
+ */
+export interface AppBenchSpecDbConfigTlsServerCertificateSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppBenchSpecDbConfigTlsServerCertificateSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecDbConfigTlsServerCertificateSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecDbConfigTlsServerCertificateSecretRef(obj: AppBenchSpecDbConfigTlsServerCertificateSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
  * A key of a Secret.
@@ -3539,11 +3713,25 @@ export interface AppSiteSpecDbConfig {
   readonly secretRef?: AppSiteSpecDbConfigSecretRef;
 
   /**
+   * Encrypts the connections to a prepared database or a dedicated server. In other modes that of the bench counts.
+   *
+   * @schema AppSiteSpecDbConfig#tls
+   */
+  readonly tls?: AppSiteSpecDbConfigTls;
+
+  /**
    * Image of a dedicated server.
    *
    * @schema AppSiteSpecDbConfig#image
    */
   readonly image?: string;
+
+  /**
+   * Settings of a dedicated server; a change restarts it. By default `innodb_buffer_pool_size` is half of the memory limit, and `shared_buffers` a quarter.
+   *
+   * @schema AppSiteSpecDbConfig#settings
+   */
+  readonly settings?: { [key: string]: string };
 
   /**
    * Compute resources of a dedicated server. In other modes they have no effect.
@@ -3572,7 +3760,9 @@ export function toJson_AppSiteSpecDbConfig(obj: AppSiteSpecDbConfig | undefined)
     'port': obj.port,
     'name': obj.name,
     'secretRef': toJson_AppSiteSpecDbConfigSecretRef(obj.secretRef),
+    'tls': toJson_AppSiteSpecDbConfigTls(obj.tls),
     'image': obj.image,
+    'settings': ((obj.settings) === undefined) ? undefined : (Object.entries(obj.settings).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
     'resources': toJson_AppSiteSpecDbConfigResources(obj.resources),
     'storage': toJson_AppSiteSpecDbConfigStorage(obj.storage),
   };
@@ -4126,6 +4316,58 @@ export function toJson_AppSiteSpecDbConfigSecretRef(obj: AppSiteSpecDbConfigSecr
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * Encrypts the connections to a prepared database or a dedicated server. In other modes that of the bench counts.
+ *
+ * @schema AppSiteSpecDbConfigTls
+ */
+export interface AppSiteSpecDbConfigTls {
+  /**
+   * `VerifyFull`: the server's certificate is of the CA, and of the host that is connected to; `VerifyCA`: it is of the CA; `Require`: it is not checked.
+   *
+   * @schema AppSiteSpecDbConfigTls#mode
+   */
+  readonly mode?: AppSiteSpecDbConfigTlsMode;
+
+  /**
+   * Secret with the CA of the server's certificate: key `ca.crt`. By default that of the database operator, in mode `operator`, or that of `serverCertificateSecretRef`.
+   *
+   * @schema AppSiteSpecDbConfigTls#caSecretRef
+   */
+  readonly caSecretRef?: AppSiteSpecDbConfigTlsCaSecretRef;
+
+  /**
+   * Secret of type `kubernetes.io/tls` with a certificate that clients present to the server.
+   *
+   * @schema AppSiteSpecDbConfigTls#clientCertificateSecretRef
+   */
+  readonly clientCertificateSecretRef?: AppSiteSpecDbConfigTlsClientCertificateSecretRef;
+
+  /**
+   * Secret of type `kubernetes.io/tls` with the certificate of a server that this operator runs: modes `managed` and `dedicated`.
+   *
+   * @schema AppSiteSpecDbConfigTls#serverCertificateSecretRef
+   */
+  readonly serverCertificateSecretRef?: AppSiteSpecDbConfigTlsServerCertificateSecretRef;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecDbConfigTls' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecDbConfigTls(obj: AppSiteSpecDbConfigTls | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'mode': obj.mode,
+    'caSecretRef': toJson_AppSiteSpecDbConfigTlsCaSecretRef(obj.caSecretRef),
+    'clientCertificateSecretRef': toJson_AppSiteSpecDbConfigTlsClientCertificateSecretRef(obj.clientCertificateSecretRef),
+    'serverCertificateSecretRef': toJson_AppSiteSpecDbConfigTlsServerCertificateSecretRef(obj.serverCertificateSecretRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * Compute resources of a dedicated server. In other modes they have no effect.
  *
  * @schema AppSiteSpecDbConfigResources
@@ -4643,6 +4885,104 @@ export function toJson_AppSiteSpecRestoreFromSource(obj: AppSiteSpecRestoreFromS
   const result = {
     'pvc': toJson_AppSiteSpecRestoreFromSourcePvc(obj.pvc),
     's3': toJson_AppSiteSpecRestoreFromSourceS3(obj.s3),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * `VerifyFull`: the server's certificate is of the CA, and of the host that is connected to; `VerifyCA`: it is of the CA; `Require`: it is not checked.
+ *
+ * @schema AppSiteSpecDbConfigTlsMode
+ */
+export enum AppSiteSpecDbConfigTlsMode {
+  /** VerifyFull */
+  VERIFY_FULL = "VerifyFull",
+  /** VerifyCA */
+  VERIFY_CA = "VerifyCA",
+  /** Require */
+  REQUIRE = "Require",
+}
+
+/**
+ * Secret with the CA of the server's certificate: key `ca.crt`. By default that of the database operator, in mode `operator`, or that of `serverCertificateSecretRef`.
+ *
+ * @schema AppSiteSpecDbConfigTlsCaSecretRef
+ */
+export interface AppSiteSpecDbConfigTlsCaSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecDbConfigTlsCaSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecDbConfigTlsCaSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecDbConfigTlsCaSecretRef(obj: AppSiteSpecDbConfigTlsCaSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret of type `kubernetes.io/tls` with a certificate that clients present to the server.
+ *
+ * @schema AppSiteSpecDbConfigTlsClientCertificateSecretRef
+ */
+export interface AppSiteSpecDbConfigTlsClientCertificateSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecDbConfigTlsClientCertificateSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecDbConfigTlsClientCertificateSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecDbConfigTlsClientCertificateSecretRef(obj: AppSiteSpecDbConfigTlsClientCertificateSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret of type `kubernetes.io/tls` with the certificate of a server that this operator runs: modes `managed` and `dedicated`.
+ *
+ * @schema AppSiteSpecDbConfigTlsServerCertificateSecretRef
+ */
+export interface AppSiteSpecDbConfigTlsServerCertificateSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecDbConfigTlsServerCertificateSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecDbConfigTlsServerCertificateSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecDbConfigTlsServerCertificateSecretRef(obj: AppSiteSpecDbConfigTlsServerCertificateSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});

@@ -1,5 +1,7 @@
 import type {
   AppRef,
+  DatabaseSettings,
+  DatabaseTls,
   DeletionPolicy,
   DomainName,
   GunicornSettings,
@@ -337,9 +339,13 @@ export interface ExternalRedis {
  * @cel self.mode != 'operator' || self.provider != 'postgres' || has(self.clusterRef) ;; mode operator needs clusterRef with provider postgres
  * @cel !has(self.clusterRef) || (self.mode == 'operator' && self.provider == 'postgres') ;; clusterRef belongs to mode operator with provider postgres
  * @cel self.mode == 'managed' || !(has(self.image) || has(self.storage)) ;; image and storage belong to mode managed
+ * @cel self.mode == 'managed' || !has(self.settings) ;; settings belongs to mode managed
  * @cel self.mode != 'managed' || !has(self.port) ;; port belongs to modes external and operator
  * @cel self.mode != 'managed' || !has(self.host) ;; host belongs to modes external and operator
  * @cel (has(self.storage) && has(self.storage.existingClaim) ? self.storage.existingClaim : '') == (has(oldSelf.storage) && has(oldSelf.storage.existingClaim) ? oldSelf.storage.existingClaim : '') ;; storage.existingClaim cannot be added, changed or removed: the databases would stay behind on the other volume
+ * @cel !has(self.tls) || self.mode != 'external' || self.tls.mode == 'Require' || has(self.tls.caSecretRef) ;; mode external needs tls.caSecretRef with tls.mode VerifyFull or VerifyCA
+ * @cel !has(self.tls) || self.mode != 'managed' || has(self.tls.serverCertificateSecretRef) ;; mode managed needs tls.serverCertificateSecretRef
+ * @cel !has(self.tls) || self.mode == 'managed' || !has(self.tls.serverCertificateSecretRef) ;; tls.serverCertificateSecretRef belongs to mode managed
  * @cel self.provider == oldSelf.provider ;; provider is immutable: the sites' databases would stay behind */
 export interface BenchDatabase {
   /** Kind of server.
@@ -354,14 +360,18 @@ export interface BenchDatabase {
   readonly port?: Port;
   /** Secret with the root credentials of an external server: key `password`, and `username` where it is not `root` (MariaDB) or `postgres`. */
   readonly rootSecretRef?: NameRef;
-  /** The MariaDB operator's server, in the same namespace. */
+  /** The MariaDB operator's server. */
   readonly mariadbRef?: MariaDbRef;
   /** CloudNativePG's Cluster, in the same namespace. */
   readonly clusterRef?: NameRef;
+  /** Encrypts the connections to the server. By default they are in clear text, unless a MariaDB of the MariaDB operator has `tls.required`. */
+  readonly tls?: DatabaseTls;
   /** Image of a managed server.
    * @maxLength 512
    * @pattern ^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$ */
   readonly image?: string;
+  /** Settings of a managed server; a change restarts it. By default `innodb_buffer_pool_size` is half of the memory limit, and `shared_buffers` a quarter. */
+  readonly settings?: DatabaseSettings;
   /** Compute resources of a managed server. In other modes they have no effect. */
   readonly resources?: Resources;
   /** The volume of a managed server; 10Gi when no size is given. */
@@ -375,6 +385,11 @@ export interface MariaDbRef {
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly name: string;
+  /** Namespace of the object; the bench's when not given. In another one, the object must have the annotation `allow-databases-from` of the operator's API group, with the bench's namespace.
+   * @minLength 1
+   * @maxLength 63
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$ */
+  readonly namespace?: string;
   /** Kind of the object.
    * @default MariaDB */
   readonly kind: 'MariaDB' | 'ExternalMariaDB';

@@ -5,6 +5,7 @@ import { configurationBlock } from '../configuration/evaluate.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { SOCKETIO_PORT } from '../kit/constants.generated.js';
 import { DatabaseServer } from '../frappe/database-server.js';
+import { serverCertificate } from '../frappe/database-tls.js';
 import { Gunicorn } from '../frappe/gunicorn.js';
 import { imageNamed } from '../frappe/image.js';
 import { OnlyFromBench } from '../frappe/network-policy.js';
@@ -81,6 +82,8 @@ export class BenchChart extends Chart {
         image: spec.dbConfig.image,
         resources: spec.dbConfig.resources,
         storage: spec.dbConfig.storage,
+        settings: spec.dbConfig.settings,
+        certificate: serverCertificate(spec.dbConfig.tls, inputs.databaseCertificate),
       });
       new OnlyFromBench(foundation, 'database-network', {
         ...common,

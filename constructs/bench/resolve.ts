@@ -11,6 +11,8 @@ import { COMMON_CONFIG_FILE, GUNICORN_PORT } from '../kit/constants.generated.js
 import { sitesOfBench } from '../frappe/indexes.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { ONE_POD, requireClaims, type ExistingClaim } from '../frappe/existing-claim.js';
+import { settingProblems } from '../frappe/database-settings.js';
+import { certificateVersion, tlsSecrets } from '../frappe/database-tls.js';
 import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { userProblems } from '../frappe/security.js';
@@ -42,6 +44,8 @@ import { planUpgrade, progressOf, type UpgradePlan } from './upgrade.js';
 export interface BenchInputs {
   /** Changes with the login to Redis, see `redisVersion`. */
   readonly redisVersion: string | undefined;
+  /** Changes with the certificate of the managed database server. */
+  readonly databaseCertificate: string | undefined;
   /** Why only the passwords can be created yet. */
   readonly blockedReason: string | undefined;
   readonly model: BenchModel;
@@ -96,6 +100,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
   const progress = reader.list(sitesOfBench, keyOf(namespace, name), progressOf);
   return {
     redisVersion: version,
+    databaseCertificate: serverCertificate(bench, reader),
     blockedReason:
       version === undefined ? `waiting for Secret ${benchNames(name).redisSecret}` : undefined,
     model,
@@ -135,6 +140,15 @@ function configurationOf(
     },
     reader,
   );
+}
+
+/** @throws Waiting where the Secret does not exist */
+function serverCertificate(
+  { metadata, spec }: AppBench,
+  reader: ClusterReader,
+): string | undefined {
+  const { namespace = 'default' } = metadata;
+  return certificateVersion(spec.dbConfig.tls, namespace, reader);
 }
 
 function outsideDatabases(
@@ -187,8 +201,10 @@ function modelOf(bench: AppBench, reader: ClusterReader): BenchModel {
 
 /** Problems in a spec that a schema cannot find. */
 export function benchProblems(bench: AppBench): readonly Problem[] {
+  const { provider, settings } = bench.spec.dbConfig;
   return [
     ...resolveApps(bench).problems,
+    ...settingProblems(provider, settings),
     ...userProblems(bench.spec.security, bench.status?.ids),
     ...benchTemplateProblems(bench),
     ...proxyProblems(bench),
@@ -224,6 +240,7 @@ function referencedSecrets({ spec }: AppBench): { readonly path: string; readonl
     ...(spec.dbConfig.mode === 'external' && root
       ? [{ path: 'spec.dbConfig.rootSecretRef.name', name: root.name }]
       : []),
+    ...tlsSecrets(spec.dbConfig.tls),
     ...(redis ? [{ path: 'spec.redisConfig.external.urlsSecretRef.name', name: redis.name }] : []),
   ];
 }

@@ -1299,7 +1299,7 @@ export const spec: Schema = {
         },
         mariadbRef: {
           type: 'object',
-          description: "The MariaDB operator's server, in the same namespace.",
+          description: "The MariaDB operator's server.",
           required: ['name'],
           properties: {
             name: {
@@ -1308,6 +1308,14 @@ export const spec: Schema = {
               pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
               minLength: 1,
               maxLength: 253,
+            },
+            namespace: {
+              type: 'string',
+              description:
+                "Namespace of the object; the bench's when not given. In another one, the object must have the annotation `allow-databases-from` of the operator's API group, with the bench's namespace.",
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+              minLength: 1,
+              maxLength: 63,
             },
             kind: {
               type: 'string',
@@ -1331,11 +1339,90 @@ export const spec: Schema = {
             },
           },
         },
+        tls: {
+          type: 'object',
+          description:
+            'Encrypts the connections to the server. By default they are in clear text, unless a MariaDB of the MariaDB operator has `tls.required`.',
+          properties: {
+            mode: {
+              type: 'string',
+              description:
+                "`VerifyFull`: the server's certificate is of the CA, and of the host that is connected to; `VerifyCA`: it is of the CA; `Require`: it is not checked.",
+              default: 'VerifyFull',
+              enum: ['VerifyFull', 'VerifyCA', 'Require'],
+            },
+            caSecretRef: {
+              type: 'object',
+              description:
+                "Secret with the CA of the server's certificate: key `ca.crt`. By default that of the database operator, in mode `operator`, or that of `serverCertificateSecretRef`.",
+              required: ['name'],
+              properties: {
+                name: {
+                  type: 'string',
+                  description: 'Name of the object.',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+              },
+            },
+            clientCertificateSecretRef: {
+              type: 'object',
+              description:
+                'Secret of type `kubernetes.io/tls` with a certificate that clients present to the server.',
+              required: ['name'],
+              properties: {
+                name: {
+                  type: 'string',
+                  description: 'Name of the object.',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+              },
+            },
+            serverCertificateSecretRef: {
+              type: 'object',
+              description:
+                'Secret of type `kubernetes.io/tls` with the certificate of a server that this operator runs: modes `managed` and `dedicated`.',
+              required: ['name'],
+              properties: {
+                name: {
+                  type: 'string',
+                  description: 'Name of the object.',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+              },
+            },
+          },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.mode != 'Require' || !has(self.caSecretRef)",
+              message:
+                'caSecretRef has no effect with mode Require, which checks no certificate: leave it out, or use VerifyFull or VerifyCA',
+            },
+          ],
+        },
         image: {
           type: 'string',
           description: 'Image of a managed server.',
           pattern: '^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$',
           maxLength: 512,
+        },
+        settings: {
+          type: 'object',
+          description:
+            'Settings of a managed server; a change restarts it. By default `innodb_buffer_pool_size` is half of the memory limit, and `shared_buffers` a quarter.',
+          maxProperties: 50,
+          additionalProperties: {
+            type: 'string',
+            description: 'Value of a setting, such as `2G`, `200` or `on`.',
+            pattern: '^[A-Za-z0-9.+-][A-Za-z0-9 .,+-]*$',
+            minLength: 1,
+            maxLength: 64,
+          },
         },
         resources: {
           type: 'object',
@@ -1455,6 +1542,10 @@ export const spec: Schema = {
           message: 'image and storage belong to mode managed',
         },
         {
+          rule: "self.mode == 'managed' || !has(self.settings)",
+          message: 'settings belongs to mode managed',
+        },
+        {
           rule: "self.mode != 'managed' || !has(self.port)",
           message: 'port belongs to modes external and operator',
         },
@@ -1466,6 +1557,18 @@ export const spec: Schema = {
           rule: "(has(self.storage) && has(self.storage.existingClaim) ? self.storage.existingClaim : '') == (has(oldSelf.storage) && has(oldSelf.storage.existingClaim) ? oldSelf.storage.existingClaim : '')",
           message:
             'storage.existingClaim cannot be added, changed or removed: the databases would stay behind on the other volume',
+        },
+        {
+          rule: "!has(self.tls) || self.mode != 'external' || self.tls.mode == 'Require' || has(self.tls.caSecretRef)",
+          message: 'mode external needs tls.caSecretRef with tls.mode VerifyFull or VerifyCA',
+        },
+        {
+          rule: "!has(self.tls) || self.mode != 'managed' || has(self.tls.serverCertificateSecretRef)",
+          message: 'mode managed needs tls.serverCertificateSecretRef',
+        },
+        {
+          rule: "!has(self.tls) || self.mode == 'managed' || !has(self.tls.serverCertificateSecretRef)",
+          message: 'tls.serverCertificateSecretRef belongs to mode managed',
         },
         {
           rule: 'self.provider == oldSelf.provider',

@@ -7,7 +7,7 @@ import type {
 } from '../bench/api.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
-import type { GunicornSettings, PodTemplate } from '../kit/api.js';
+import type { DatabaseTls, GunicornSettings, PodTemplate } from '../kit/api.js';
 import { defined } from '../kit/defined.js';
 import type { ServerRef } from '../kit/database-operator.js';
 import { Stalled, type Problem } from '../kit/errors.js';
@@ -21,6 +21,7 @@ import {
   REDIS_CACHE_PORT,
   REDIS_QUEUE_PORT,
 } from '../kit/constants.generated.js';
+import { caOf, tlsPlan, type DatabaseTlsPlan } from './database-tls.js';
 import { frappeImage, type FrappeImage } from './image.js';
 import type { ComponentPodTemplates } from './pod-template.js';
 import { templateProblems } from './pod-template-rules.js';
@@ -40,6 +41,8 @@ export interface DatabaseServer {
   readonly port: number;
   /** Without it, the operator creates no databases on this server. */
   readonly root?: { readonly user: string | SecretKey; readonly password: SecretKey };
+  /** Without it, connections are in clear text. */
+  readonly tls?: DatabaseTlsPlan;
 }
 
 /** What a bench offers to its own pods and to its sites, with every default decided. */
@@ -222,6 +225,8 @@ function databaseServer(bench: AppBench, host: (service: string) => string): Dat
   const { spec, metadata } = bench;
   const { provider, mode, port = DEFAULT_PORTS[provider], rootSecretRef } = spec.dbConfig;
   const names = benchNames(metadata.name);
+  const plan = serverTlsPlan(spec.dbConfig.tls);
+  const tls = plan ? { tls: plan } : {};
   switch (mode) {
     case 'managed':
       return {
@@ -232,6 +237,7 @@ function databaseServer(bench: AppBench, host: (service: string) => string): Dat
           user: ROOT_USERS[provider],
           password: { secret: names.databaseRoot, key: 'password' },
         },
+        ...tls,
       };
     case 'external': {
       const secret = rootSecretRef?.name ?? names.databaseRoot;
@@ -243,14 +249,21 @@ function databaseServer(bench: AppBench, host: (service: string) => string): Dat
           user: { secret, key: 'username' },
           password: { secret, key: 'password' },
         },
+        ...tls,
       };
     }
     case 'operator': {
       // Its object is read by databaseOperatorServer().
       const service = databaseOperator(provider).serviceOf(serverRef(bench)?.name ?? '');
-      return { provider, host: spec.dbConfig.host ?? host(service), port };
+      return { provider, host: spec.dbConfig.host ?? host(service), port, ...tls };
     }
   }
+}
+
+/** Of a server that this operator runs, the Secret of its certificate has the CA too. */
+export function serverTlsPlan(tls: DatabaseTls | undefined): DatabaseTlsPlan | undefined {
+  const own = tls?.serverCertificateSecretRef?.name;
+  return tlsPlan(tls, own === undefined ? undefined : caOf(own));
 }
 
 function serverRef({ spec }: AppBench): ServerRef | undefined {

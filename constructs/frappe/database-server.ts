@@ -1,9 +1,12 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import type { Resources, Storage } from '../kit/api.js';
+import type { DatabaseSettings, Resources, Storage } from '../kit/api.js';
+import { hashOf } from '../kit/hash.js';
 import { childLabels, retention } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import { DEFAULT_PORTS, type BenchModel, type SecretKey } from './bench-model.js';
+import { databaseSettings, settingArguments } from './database-settings.js';
+import type { ServerCertificate } from './database-tls.js';
 import { DATABASE_IMAGES } from './default-images.js';
 import { GeneratedSecret } from './generated-secret.js';
 import {
@@ -31,6 +34,9 @@ export interface DatabaseServerProps {
   readonly image?: string | undefined;
   readonly resources?: Resources | undefined;
   readonly storage?: Storage | undefined;
+  readonly settings?: DatabaseSettings | undefined;
+  /** Without it, connections are in clear text. */
+  readonly certificate?: ServerCertificate | undefined;
 }
 
 const COMPONENT = 'database';
@@ -42,7 +48,11 @@ interface Flavour {
   readonly scratch: readonly string[];
   readonly env: (root: SecretKey) => k8s.EnvVar[];
   readonly check: readonly string[];
+  /** Arguments with which it encrypts connections. */
+  readonly tls: readonly string[];
 }
+
+const TLS_DIR = '/app-operator/tls';
 
 const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
   mariadb: {
@@ -59,6 +69,11 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
       { name: 'MARIADB_AUTO_UPGRADE', value: '1' },
     ],
     check: ['healthcheck.sh', '--connect', '--innodb_initialized'],
+    tls: [
+      `--ssl-cert=${TLS_DIR}/tls.crt`,
+      `--ssl-key=${TLS_DIR}/tls.key`,
+      '--require-secure-transport=ON',
+    ],
   },
   postgres: {
     args: [],
@@ -70,6 +85,10 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
     ],
     // By TCP: the socket is also served while the image prepares a new server.
     check: ['pg_isready', '--host=127.0.0.1', '--username=postgres', '--quiet'],
+    // Its rules of access, which could refuse clear text, belong to the image.
+    tls: ['ssl=on', `ssl_cert_file=${TLS_DIR}/tls.crt`, `ssl_key_file=${TLS_DIR}/tls.key`].flatMap(
+      (setting) => ['-c', setting],
+    ),
   },
 };
 
@@ -123,9 +142,10 @@ export class DatabaseServer extends Construct {
 }
 
 function podTemplate(props: DatabaseServerProps): k8s.PodTemplateSpec {
-  const { bench, owner, name } = props;
+  const { bench, owner, name, certificate } = props;
+  const hash = certificate ? { [bench.metadataKeys.configHash]: hashOf([certificate]) } : {};
   return {
-    metadata: podMetadata({ bench, owner, name, component: COMPONENT }),
+    metadata: podMetadata({ bench, owner, name, component: COMPONENT }, hash),
     spec: {
       ...placement(bench),
       automountServiceAccountToken: false,
@@ -140,6 +160,15 @@ function podTemplate(props: DatabaseServerProps): k8s.PodTemplateSpec {
           persistentVolumeClaim: { claimName: props.storage?.existingClaim ?? props.volume },
         },
         { name: 'scratch', emptyDir: {} },
+        ...(certificate
+          ? // PostgreSQL takes a key of root's that no more than the group can read.
+            [
+              {
+                name: 'database-tls',
+                secret: { secretName: certificate.secret, defaultMode: 0o440 },
+              },
+            ]
+          : []),
       ],
     },
   };
@@ -151,13 +180,20 @@ function container({
   root,
   image,
   resources,
+  settings,
+  certificate,
 }: DatabaseServerProps): k8s.Container {
   const flavour = FLAVOURS[provider];
+  const args = [
+    ...flavour.args,
+    ...(certificate ? flavour.tls : []),
+    ...settingArguments(provider, databaseSettings(provider, settings, resources)),
+  ];
   const check = { exec: { command: [...flavour.check] }, timeoutSeconds: 10 };
   return {
     name: provider,
     image: image ?? DATABASE_IMAGES[provider],
-    ...(flavour.args.length > 0 ? { args: [...flavour.args] } : {}),
+    ...(args.length > 0 ? { args } : {}),
     env: flavour.env(root),
     ports: [{ name: provider, containerPort: DEFAULT_PORTS[provider], protocol: 'TCP' }],
     ...(resources ? { resources: resourceRequirements(resources) } : {}),
@@ -174,6 +210,7 @@ function container({
         mountPath,
         subPath: mountPath.slice(1).replaceAll('/', '-'),
       })),
+      ...(certificate ? [{ name: 'database-tls', mountPath: TLS_DIR, readOnly: true }] : []),
     ],
   };
 }

@@ -95,7 +95,10 @@ export const POD_COMPONENTS: Readonly<Record<PodComponent, OwnPod>> = {
     // The container is called as its program: users call both `database`.
     containers: ['database'],
     variables: [...SHELL, 'MARIADB_*', 'MYSQL_*', 'POSTGRES_*', 'PG*'],
-    folders: ['/var/lib/mysql', '/var/lib/postgresql', '/run/mysqld', '/var/run/postgresql'],
+    folders: [
+      ...[OPERATOR_DIR, '/var/lib/mysql', '/var/lib/postgresql'],
+      ...['/run/mysqld', '/var/run/postgresql'],
+    ],
     ports: [MARIADB_PORT, POSTGRES_PORT],
     shared: [],
   },
@@ -116,6 +119,7 @@ export const OWN_CONTAINERS = [
 export const OWN_VOLUMES = [
   ...['sites', 'scratch', 'scripts', 'nginx-config', 'queue', 'run', 'data', 'database-admin'],
   ...['store', 'store-ca', 'store-signer', 'documents', 'secrets'],
+  ...['database-ca', 'database-client', 'database-tls'],
 ];
 
 /** Every name of a port of the operator. */

@@ -22,6 +22,7 @@ export const WORKLOAD_REASONS = {
 export const DATABASE_REASONS = {
   DatabaseOperatorMissing: 'missing',
   DatabaseServerMissing: 'missing',
+  DatabaseServerNotGranted: 'missing',
   DatabaseTlsRequired: 'invalid',
 } as const satisfies Reasons;
 

@@ -79,6 +79,32 @@ export interface Image {
   readonly pullSecrets?: readonly NameRef[];
 }
 
+/** Encryption of the connections to a database server. There is no fallback to clear text.
+ * @cel self.mode != 'Require' || !has(self.caSecretRef) ;; caSecretRef has no effect with mode Require, which checks no certificate: leave it out, or use VerifyFull or VerifyCA */
+export interface DatabaseTls {
+  /** `VerifyFull`: the server's certificate is of the CA, and of the host that is connected to; `VerifyCA`: it is of the CA; `Require`: it is not checked.
+   * @default VerifyFull */
+  readonly mode: 'VerifyFull' | 'VerifyCA' | 'Require';
+  /** Secret with the CA of the server's certificate: key `ca.crt`. By default that of the database operator, in mode `operator`, or that of `serverCertificateSecretRef`. */
+  readonly caSecretRef?: NameRef;
+  /** Secret of type `kubernetes.io/tls` with a certificate that clients present to the server. */
+  readonly clientCertificateSecretRef?: NameRef;
+  /** Secret of type `kubernetes.io/tls` with the certificate of a server that this operator runs: modes `managed` and `dedicated`. */
+  readonly serverCertificateSecretRef?: NameRef;
+}
+
+/** Settings of a database server by their names in `my.cnf` or `postgresql.conf`, with underscores.
+ * @maxProperties 50 */
+export interface DatabaseSettings {
+  readonly [key: string]: DatabaseSetting;
+}
+
+/** Value of a setting, such as `2G`, `200` or `on`.
+ * @minLength 1
+ * @maxLength 64
+ * @pattern ^[A-Za-z0-9.+-][A-Za-z0-9 .,+-]*$ */
+export type DatabaseSetting = string;
+
 /** What happens to data (databases, volumes, secrets) when the object is deleted. */
 export type DeletionPolicy = 'Retain' | 'Delete';
 

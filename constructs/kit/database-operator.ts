@@ -33,6 +33,8 @@ export interface DatabaseOperator {
 /** A server that a bench names. */
 export interface ServerRef {
   readonly name: string;
+  /** By default that of the bench. */
+  readonly namespace?: string;
   readonly kind?: string;
 }
 
@@ -42,6 +44,8 @@ export interface ServerProps {
   readonly clusterDomain: string;
   /** Name of the AppBench. */
   readonly bench: string;
+  /** Annotation on a server that names the namespaces whose benches may use it. */
+  readonly grantKey: string;
   /** Whether the bench names a host, such as a proxy in front of the server. */
   readonly hostGiven: boolean;
 }
@@ -54,6 +58,10 @@ export interface DatabaseOperatorServer {
    * Why it is not ready, in the words of its operator; undefined where it is, or reports nothing.
    */
   readonly notReady: string | undefined;
+  /** Secret with the CA of its certificate, where the operator makes one. */
+  readonly caSecret: string | undefined;
+  /** Whether it refuses connections in clear text. */
+  readonly tlsRequired: boolean;
 }
 
 export interface OperatorDatabaseProps {
@@ -75,12 +83,12 @@ export interface OperatorDatabaseProps {
 
 /**
  * Reads the object of a server.
- * @throws Waiting where its API is not served, or it does not exist
+ * @throws Waiting where its API is not served, it does not exist, or it does not grant its use
  */
 export function requireServer<O extends KubeObject, T>(
   reader: ClusterReader,
   kind: ObjectKind,
-  { bench, namespace, ref, field }: ServerProps & { readonly field: string },
+  { bench, namespace, ref, field, grantKey }: ServerProps & { readonly field: string },
   pick: (object: O) => T,
 ): T {
   const path = `spec.dbConfig.${field} of AppBench ${bench}`;
@@ -88,10 +96,24 @@ export function requireServer<O extends KubeObject, T>(
     const message = `${path}: the cluster does not serve ${kind.kind} of ${kind.apiVersion}: install the database operator`;
     throw new Waiting('DatabaseOperatorMissing', message);
   }
+  if (ref.namespace !== undefined && ref.namespace !== namespace) {
+    const granted = reader.get(kind.kind, ref.namespace, ref.name, (object: O) =>
+      grants(object, grantKey, namespace) ? { picked: pick(object) } : undefined,
+    );
+    if (granted) return granted.picked;
+    // In the same words where it does not exist, which is not this namespace's to know.
+    const message = `${path}: no ${kind.kind} "${ref.name}" in namespace ${ref.namespace} grants its use to namespace ${namespace}; ask its owner to annotate it with ${grantKey}=${namespace}`;
+    throw new Waiting('DatabaseServerNotGranted', message);
+  }
   const picked = reader.get(kind.kind, namespace, ref.name, pick);
   if (picked !== undefined) return picked;
   const message = `${path}: there is no ${kind.kind} "${ref.name}" in namespace ${namespace}`;
   throw new Waiting('DatabaseServerMissing', message);
+}
+
+function grants({ metadata }: KubeObject, key: string, namespace: string): boolean {
+  const value = metadata.annotations?.[key] ?? '';
+  return value.split(',').some((name) => name.trim() === namespace);
 }
 
 /** The status of a server, as far as it is read. Its operator writes it, so it may be anything. */

@@ -69,6 +69,11 @@ export function metadataKeysFor(group: string) {
      * separated by commas.
      */
     allowHostFrom: `${group}/allow-host-from`,
+    /**
+     * Annotation on a server of a database operator: the namespaces whose benches may use it too,
+     * separated by commas.
+     */
+    allowDatabasesFrom: `${group}/allow-databases-from`,
     /** Annotation on a pod template: its pods are replaced when the value changes. */
     configHash: `${group}/config-hash`,
     /** Finalizer of resources whose deletion needs work. */

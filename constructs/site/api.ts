@@ -1,5 +1,7 @@
 import type {
   AppRef,
+  DatabaseSettings,
+  DatabaseTls,
   DeletionPolicy,
   DomainName,
   GunicornSettings,
@@ -104,6 +106,11 @@ export interface SiteRestore {
  * @cel (has(self.storage) && has(self.storage.existingClaim) ? self.storage.existingClaim : '') == (has(oldSelf.storage) && has(oldSelf.storage.existingClaim) ? oldSelf.storage.existingClaim : '') ;; storage.existingClaim cannot be added, changed or removed: the database would stay behind on the other volume
  * @cel self.mode != 'external' || (has(self.host) && has(self.name) && has(self.secretRef)) ;; mode external needs host, name and secretRef
  * @cel self.mode == 'external' || !(has(self.host) || has(self.port) || has(self.name) || has(self.secretRef)) ;; host, port, name and secretRef belong to mode external
+ * @cel !has(self.tls) || self.mode == 'external' || self.mode == 'dedicated' ;; tls belongs to modes external and dedicated: in other modes that of the bench counts
+ * @cel !has(self.tls) || self.mode != 'external' || self.tls.mode == 'Require' || has(self.tls.caSecretRef) ;; mode external needs tls.caSecretRef with tls.mode VerifyFull or VerifyCA
+ * @cel !has(self.tls) || self.mode != 'dedicated' || has(self.tls.serverCertificateSecretRef) ;; mode dedicated needs tls.serverCertificateSecretRef
+ * @cel !has(self.tls) || self.mode == 'dedicated' || !has(self.tls.serverCertificateSecretRef) ;; tls.serverCertificateSecretRef belongs to mode dedicated
+ * @cel self.mode == 'dedicated' || !has(self.settings) ;; settings belongs to mode dedicated
  * @cel self.mode == 'dedicated' || !(has(self.image) || has(self.storage)) ;; image and storage belong to mode dedicated */
 export interface SiteDatabase {
   /** `shared`: on the bench's server; `dedicated`: on a server for this site alone; `external`: a prepared database; `operator`: created by the database operator of the bench's server.
@@ -119,10 +126,14 @@ export interface SiteDatabase {
   readonly name?: string;
   /** Secret with the credentials of a prepared database: key `password`. */
   readonly secretRef?: NameRef;
+  /** Encrypts the connections to a prepared database or a dedicated server. In other modes that of the bench counts. */
+  readonly tls?: DatabaseTls;
   /** Image of a dedicated server.
    * @maxLength 512
    * @pattern ^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$ */
   readonly image?: string;
+  /** Settings of a dedicated server; a change restarts it. By default `innodb_buffer_pool_size` is half of the memory limit, and `shared_buffers` a quarter. */
+  readonly settings?: DatabaseSettings;
   /** Compute resources of a dedicated server. In other modes they have no effect. */
   readonly resources?: Resources;
   /** The volume of a dedicated server; 10Gi when no size is given. */
@@ -278,4 +289,6 @@ export interface SiteDatabaseStatus {
   /** Name of the database, and of its user.
    * @maxLength 64 */
   readonly name: string;
+  /** How its connections are encrypted; not set where they are in clear text. */
+  readonly tls?: 'VerifyFull' | 'VerifyCA' | 'Require';
 }

@@ -3,6 +3,7 @@ import type { Construct } from 'constructs';
 import { configurationBlock } from '../configuration/evaluate.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { DatabaseServer } from '../frappe/database-server.js';
+import { serverCertificate } from '../frappe/database-tls.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';
 import { Gunicorn } from '../frappe/gunicorn.js';
 import { OnlyFromBench } from '../frappe/network-policy.js';
@@ -138,7 +139,7 @@ export class SiteChart extends Chart {
     const { bench, database } = inputs;
     const { server } = database;
     if (!server.root) return;
-    const { image, resources, storage } = site.spec.dbConfig;
+    const { image, resources, storage, settings, tls } = site.spec.dbConfig;
     const names = siteNames(site.metadata.name);
     new DatabaseServer(scope, 'database', {
       bench,
@@ -150,6 +151,8 @@ export class SiteChart extends Chart {
       image,
       resources,
       storage,
+      settings,
+      certificate: serverCertificate(tls, inputs.databaseCertificate),
     });
     new OnlyFromBench(scope, 'database-network', {
       bench,

@@ -1,4 +1,5 @@
 import type { k8s } from 'cdk8s-plus-28';
+import { tlsPod } from '../frappe/database-tls.js';
 import {
   type FrappeContainerProps,
   jobCommand,
@@ -36,6 +37,7 @@ export function databaseAdmin(
 ): DatabaseAdmin {
   const { server } = database;
   if (!server.root || work === 'None') return NONE;
+  const tls = tlsPod(server);
   return {
     containers: [
       {
@@ -45,10 +47,11 @@ export function databaseAdmin(
           ...identity(site, database),
           ...(work === 'Create' ? [secretEnv('DB_PASSWORD', database.password)] : []),
           ...rootEnv(server),
+          ...tls.env,
           SOCKET,
         ],
         ...SECRETS_SIDECAR,
-        extraMounts: [MOUNT],
+        extraMounts: [MOUNT, ...tls.mounts],
       },
     ],
     volumes: [{ name: VOLUME, emptyDir: {} }],

@@ -1,5 +1,5 @@
 import type { BenchModel, DatabaseServer, SecretKey } from '../frappe/bench-model.js';
-import { DEFAULT_PORTS, ROOT_USERS } from '../frappe/bench-model.js';
+import { DEFAULT_PORTS, ROOT_USERS, serverTlsPlan } from '../frappe/bench-model.js';
 import { Stalled } from '../kit/errors.js';
 import { databaseName, serviceHost, siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
@@ -46,9 +46,10 @@ const SERVERS: Readonly<Record<Mode, (site: AppSite, bench: BenchModel) => Datab
       const why = `bench ${name} names no server of a database operator in spec.dbConfig`;
       throw unsupported('operator', why);
     }
-    return { provider: database.provider, host: database.host, port: database.port };
+    const { provider, host, port, tls } = database;
+    return { provider, host, port, ...(tls ? { tls } : {}) };
   },
-  dedicated({ metadata }, { database: { provider }, namespace, clusterDomain }) {
+  dedicated({ metadata, spec }, { database: { provider }, namespace, clusterDomain }) {
     const names = siteNames(metadata.name);
     return {
       provider,
@@ -58,13 +59,19 @@ const SERVERS: Readonly<Record<Mode, (site: AppSite, bench: BenchModel) => Datab
         user: ROOT_USERS[provider],
         password: { secret: names.databaseRoot, key: 'password' },
       },
+      ...tlsOf(spec),
     };
   },
   external({ spec }, { database: { provider } }) {
     const { host = '', port = DEFAULT_PORTS[provider] } = spec.dbConfig;
-    return { provider, host, port };
+    return { provider, host, port, ...tlsOf(spec) };
   },
 };
+
+function tlsOf({ dbConfig }: AppSite['spec']): Pick<DatabaseServer, 'tls'> {
+  const tls = serverTlsPlan(dbConfig.tls);
+  return tls ? { tls } : {};
+}
 
 function unsupported(mode: Mode, why: string): Stalled {
   return Stalled.invalid([

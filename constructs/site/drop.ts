@@ -1,5 +1,6 @@
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
+import { NO_TLS, tlsPod } from '../frappe/database-tls.js';
 import { FrappeJob } from '../frappe/job.js';
 import { jobCommand } from '../frappe/pod.js';
 import { siteNames } from '../kit/names.js';
@@ -28,6 +29,7 @@ export class SiteDrop extends Construct {
       database,
       drops && database.mode === 'shared' ? 'Drop' : 'None',
     );
+    const tls = admin.containers.length > 0 ? tlsPod(database.server) : NO_TLS;
     new FrappeJob(this, 'job', {
       bench,
       owner: site,
@@ -36,19 +38,20 @@ export class SiteDrop extends Construct {
       run: filesDeleted ? `${site.spec.deletionPolicy} without files` : site.spec.deletionPolicy,
       withoutSites: filesDeleted,
       initContainers: admin.containers,
-      extraVolumes: admin.volumes,
+      extraVolumes: [...admin.volumes, ...tls.volumes],
       container: {
         name: 'drop',
         command: jobCommand('site_drop.py'),
         env: [
           ...identity(site, database),
+          ...tls.env,
           ...(drops ? [] : [{ name: 'KEEP_DATA', value: '1' }]),
           ...admin.env,
           ...(drops && site.status?.appliedHash !== undefined
             ? [{ name: 'WAS_READY', value: '1' }]
             : []),
         ],
-        extraMounts: admin.mounts,
+        extraMounts: [...admin.mounts, ...tls.mounts],
         resources: bench.componentResources.workerDefault,
       },
     });

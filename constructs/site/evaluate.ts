@@ -90,6 +90,7 @@ export function evaluateSite(
         provider: inputs.database.server.provider,
         host: inputs.database.server.host,
         name: inputs.database.name,
+        ...(inputs.database.server.tls ? { tls: inputs.database.server.tls.mode } : {}),
       },
       apps: inputs.apps,
       ...(resource.spec.workloads === 'Dedicated'

@@ -1,4 +1,5 @@
 import { Construct } from 'constructs';
+import { tlsPod } from '../frappe/database-tls.js';
 import { FrappeJob } from '../frappe/job.js';
 import { jobCommand, secretEnv } from '../frappe/pod.js';
 import { hashOf } from '../kit/hash.js';
@@ -26,6 +27,7 @@ export class SiteInit extends Construct {
     const config = siteConfig(site, inputs);
     const image = bench.image.reference;
     const admin = databaseAdmin(site, database, 'Create');
+    const tls = tlsPod(database.server);
     const store = inputs.restore?.store;
     new FrappeJob(this, 'job', {
       bench,
@@ -35,12 +37,13 @@ export class SiteInit extends Construct {
       run: initRun(site, inputs),
       deadlineSeconds: MIGRATE_SECONDS,
       initContainers: [...admin.containers, ...(store?.sidecars ?? [])],
-      extraVolumes: [...admin.volumes, ...(store?.volumes ?? [])],
+      extraVolumes: [...admin.volumes, ...tls.volumes, ...(store?.volumes ?? [])],
       container: {
         name: 'init',
         command: jobCommand('site_init.py'),
         env: [
           ...identity(site, database),
+          ...tls.env,
           { name: 'IMAGE', value: image },
           { name: 'SITE_APPS', value: JSON.stringify(inputs.apps) },
           { name: 'SITE_CONFIG', value: JSON.stringify(config) },
@@ -52,7 +55,7 @@ export class SiteInit extends Construct {
           secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
           ...restoreEnv(site, inputs.restore),
         ],
-        extraMounts: [...admin.mounts, ...(store?.mounts ?? [])],
+        extraMounts: [...admin.mounts, ...tls.mounts, ...(store?.mounts ?? [])],
         resources: bench.componentResources.workerDefault,
       },
     });
@@ -66,6 +69,7 @@ export function initRun(site: AppSite, inputs: Omit<SiteInputs, 'configuration'>
     inputs.apps,
     inputs.database,
     inputs.databaseVersion,
+    ...inputs.databaseTlsVersions,
     inputs.redisVersion,
     siteConfig(site, inputs),
     inputs.adminPassword,

@@ -23,6 +23,10 @@ export interface SiteInputs {
   readonly serverNotReady: string | undefined;
   /** Version of the Secret of a prepared database. */
   readonly databaseVersion: string;
+  /** Changes with the files of its encrypted connections, see `tlsVersions`. */
+  readonly databaseTlsVersions: readonly string[];
+  /** Changes with the certificate of a dedicated database server. */
+  readonly databaseCertificate: string | undefined;
   /** Changes with the login to Redis, see `redisVersion`. */
   readonly redisVersion: string;
   readonly apps: readonly string[];

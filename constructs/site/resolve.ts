@@ -4,6 +4,8 @@ import { syncConfiguration } from '../configuration/sync.js';
 import { publicHosts } from '../frappe/domain.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { ONE_POD, requireClaims } from '../frappe/existing-claim.js';
+import { settingProblems } from '../frappe/database-settings.js';
+import { certificateVersion, tlsVersions } from '../frappe/database-tls.js';
 import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { refuseSharedName } from '../frappe/name-conflict.js';
@@ -50,6 +52,8 @@ export function resolveSite(
   refuseForeignHosts(site, model.domain.suffix, reader);
   refuseLongHost(site, model.domain.suffix);
   refuseUnknownWorkers(site, model);
+  const settings = settingProblems(model.database.provider, site.spec.dbConfig.settings);
+  if (settings.length > 0) throw Stalled.invalid(settings);
   const database = databasePlan(site, model);
   refuseDenied(deniedOfDatabase(site, database, reader.settings));
   requireClaims(
@@ -72,6 +76,8 @@ export function resolveSite(
     database,
     serverNotReady: read.notReady,
     databaseVersion: secrets.databaseVersion,
+    databaseTlsVersions: databaseTls(site, database, reader),
+    databaseCertificate: certificateVersion(site.spec.dbConfig.tls, model.namespace, reader),
     redisVersion: redisVersion(model, reader) ?? '',
     // Added apps are in the new image only.
     apps: (waitsForTurn ? site.status?.apps : undefined) ?? siteApps(site, model),
@@ -251,6 +257,18 @@ function readBench(site: AppSite, reader: ClusterReader): SiteBench {
   requireDatabaseOperator(model.database.provider, reader);
   const { server, notReady } = databaseOperatorServer(bench, model, reader);
   return { ...common, model: { ...model, database: server }, notReady };
+}
+
+/** @throws Waiting where a Secret of the encrypted connections does not exist */
+function databaseTls(
+  { metadata, spec }: AppSite,
+  { mode, server }: SiteDatabasePlan,
+  reader: ClusterReader,
+): readonly string[] {
+  const { namespace = 'default', name } = metadata;
+  const isOwn = mode === 'external' || mode === 'dedicated';
+  const owner = isOwn ? `AppSite ${name}` : `AppBench ${spec.benchRef.name}`;
+  return tlsVersions(server, { namespace, owner }, reader);
 }
 
 interface SiteSecrets extends Pick<

@@ -123,11 +123,90 @@ export const spec: Schema = {
             },
           },
         },
+        tls: {
+          type: 'object',
+          description:
+            'Encrypts the connections to a prepared database or a dedicated server. In other modes that of the bench counts.',
+          properties: {
+            mode: {
+              type: 'string',
+              description:
+                "`VerifyFull`: the server's certificate is of the CA, and of the host that is connected to; `VerifyCA`: it is of the CA; `Require`: it is not checked.",
+              default: 'VerifyFull',
+              enum: ['VerifyFull', 'VerifyCA', 'Require'],
+            },
+            caSecretRef: {
+              type: 'object',
+              description:
+                "Secret with the CA of the server's certificate: key `ca.crt`. By default that of the database operator, in mode `operator`, or that of `serverCertificateSecretRef`.",
+              required: ['name'],
+              properties: {
+                name: {
+                  type: 'string',
+                  description: 'Name of the object.',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+              },
+            },
+            clientCertificateSecretRef: {
+              type: 'object',
+              description:
+                'Secret of type `kubernetes.io/tls` with a certificate that clients present to the server.',
+              required: ['name'],
+              properties: {
+                name: {
+                  type: 'string',
+                  description: 'Name of the object.',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+              },
+            },
+            serverCertificateSecretRef: {
+              type: 'object',
+              description:
+                'Secret of type `kubernetes.io/tls` with the certificate of a server that this operator runs: modes `managed` and `dedicated`.',
+              required: ['name'],
+              properties: {
+                name: {
+                  type: 'string',
+                  description: 'Name of the object.',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+              },
+            },
+          },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.mode != 'Require' || !has(self.caSecretRef)",
+              message:
+                'caSecretRef has no effect with mode Require, which checks no certificate: leave it out, or use VerifyFull or VerifyCA',
+            },
+          ],
+        },
         image: {
           type: 'string',
           description: 'Image of a dedicated server.',
           pattern: '^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$',
           maxLength: 512,
+        },
+        settings: {
+          type: 'object',
+          description:
+            'Settings of a dedicated server; a change restarts it. By default `innodb_buffer_pool_size` is half of the memory limit, and `shared_buffers` a quarter.',
+          maxProperties: 50,
+          additionalProperties: {
+            type: 'string',
+            description: 'Value of a setting, such as `2G`, `200` or `on`.',
+            pattern: '^[A-Za-z0-9.+-][A-Za-z0-9 .,+-]*$',
+            minLength: 1,
+            maxLength: 64,
+          },
         },
         resources: {
           type: 'object',
@@ -243,6 +322,27 @@ export const spec: Schema = {
         {
           rule: "self.mode == 'external' || !(has(self.host) || has(self.port) || has(self.name) || has(self.secretRef))",
           message: 'host, port, name and secretRef belong to mode external',
+        },
+        {
+          rule: "!has(self.tls) || self.mode == 'external' || self.mode == 'dedicated'",
+          message:
+            'tls belongs to modes external and dedicated: in other modes that of the bench counts',
+        },
+        {
+          rule: "!has(self.tls) || self.mode != 'external' || self.tls.mode == 'Require' || has(self.tls.caSecretRef)",
+          message: 'mode external needs tls.caSecretRef with tls.mode VerifyFull or VerifyCA',
+        },
+        {
+          rule: "!has(self.tls) || self.mode != 'dedicated' || has(self.tls.serverCertificateSecretRef)",
+          message: 'mode dedicated needs tls.serverCertificateSecretRef',
+        },
+        {
+          rule: "!has(self.tls) || self.mode == 'dedicated' || !has(self.tls.serverCertificateSecretRef)",
+          message: 'tls.serverCertificateSecretRef belongs to mode dedicated',
+        },
+        {
+          rule: "self.mode == 'dedicated' || !has(self.settings)",
+          message: 'settings belongs to mode dedicated',
         },
         {
           rule: "self.mode == 'dedicated' || !(has(self.image) || has(self.storage))",
@@ -1423,6 +1523,11 @@ export const status: Schema = {
           type: 'string',
           description: 'Name of the database, and of its user.',
           maxLength: 64,
+        },
+        tls: {
+          type: 'string',
+          description: 'How its connections are encrypted; not set where they are in clear text.',
+          enum: ['VerifyFull', 'VerifyCA', 'Require'],
         },
       },
     },

@@ -19,7 +19,7 @@ from secret_redaction import redact
 # Variables that would override the site's configuration, or configure a database's client.
 OVERRIDES = ("FRAPPE_", "MYSQL", "MARIADB", "PG")
 # Variables of the operator that no program of the framework reads.
-PRIVATE = ("S3_", "STORE_", "DB_ADMIN_", "DB_ROOT_", "RESTORE_")
+PRIVATE = ("S3_", "STORE_", "DB_ADMIN_", "DB_ROOT_", "DB_TLS_", "RESTORE_")
 
 LOST_CONNECTION = re.compile(
     r"Lost connection|gone away|Can't connect to|server closed the connection|"

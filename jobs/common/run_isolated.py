@@ -43,11 +43,15 @@ def isolate() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    isolate()
     if arguments[0] == "-m":
+        from database_tls import encrypt_framework
+
+        isolate()
+        encrypt_framework()
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
+        isolate()
         sys.argv = arguments
         sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
         runpy.run_path(arguments[0], run_name="__main__")

@@ -33,6 +33,7 @@ CONFIG_TYPES: Types = {
     "db_port": (int, str),
     "encryption_key": str,
     "app_operator_owner": str,
+    "app_operator_db_tls": dict,
 }
 COMMON_TYPES: Types = {"redis_cache": str, "redis_queue": str, "bench_id": str}
 MARKER_TYPES: Types = {

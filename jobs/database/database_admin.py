@@ -1,13 +1,14 @@
 """Does the administrator's work on a site's database, for the site's Job. Runs beside it.
 
 The only program with the administrator's login of a database server. Its container mounts no site,
-runs no code of the framework or of a site, and does five things, all of them to the one database
+runs no code of the framework or of a site, and does these things, all of them to the one database
 and the one user that its own environment names. It answers on a Unix socket in a directory that
 only the two containers of the pod share.
 
 Environment
   DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_PASSWORD (not to drop)
   DB_ROOT_USER, DB_ROOT_PASSWORD
+  DB_TLS_MODE, DB_TLS_CA_DIR, DB_TLS_CLIENT_DIR, see database_tls.py
   DB_ADMIN_SOCKET
 
 Names are validated identifiers (see site_state.py) and quoted. The driver binds or escapes
@@ -15,6 +16,7 @@ passwords. The framework's own setup is not used: on PostgreSQL it drops the dat
 MariaDB it restricts the user to the address of the Job's pod.
 """
 
+import re
 import signal
 import sys
 from abc import abstractmethod
@@ -23,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from database_admin_client import AccessDenied, DatabaseNotFound
+from database_tls import TlsFailed
 from job_environment import text_env
-from job_result import JobError
+from job_result import JobError, log
 from job_secrets import take_secrets, variable
 from local_requests import serve
 from secret_redaction import redact
@@ -37,6 +40,11 @@ REDUCED_GRANTS = (
     "CREATE VIEW, EVENT, TRIGGER, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE, LOCK TABLES"
 )
 CANNOT_GRANT_CODES = (1044, 1045, 1227)
+# A line of SHOW GRANTS: the rights, the database and the table as patterns, and what follows.
+GRANT_LINE = re.compile(r"^GRANT (.+) ON (`(?:[^`]|``)*`|\*)\.(\*|`.*`) TO (.*)$")
+
+
+NEEDED_RIGHTS = tuple(REDUCED_GRANTS.split(", "))
 
 
 class AdminSettings(SiteSettings):
@@ -60,8 +68,25 @@ class Administrator(Server):
     @abstractmethod
     def ensure_user(self, root: Connection) -> None: ...
 
+    @abstractmethod
+    def missing_rights(self, root: Connection) -> list[str]:
+        """The rights that the login lacks for a site's database and its user. Only reads."""
+
     def check_login(self) -> None:
         self.connect_as_root().close()
+
+    def check_rights(self) -> None:
+        root = self.connect_as_root()
+        try:
+            missing = self.missing_rights(root)
+        finally:
+            root.close()
+        if missing:
+            raise JobError(
+                "DatabaseRightsMissing",
+                f"{self.settings.root_user} of {self.address} lacks: {', '.join(missing)}; nothing "
+                "was created",
+            )
 
     def set_user_password(self) -> None:
         root = self.connect_as_root()
@@ -91,6 +116,29 @@ class MariaDBAdministrator(Administrator, MariaDB):
             return bool(self.query(root, statement, self.settings.db_name))
         finally:
             root.close()
+
+    def missing_rights(self, root: Connection) -> list[str]:
+        lines = [str(row[0]) for row in self.query(root, "SHOW GRANTS")]
+        matches = [GRANT_LINE.match(line) for line in lines if not line.startswith("GRANT PROXY ")]
+        if any(match is None for match in matches):
+            return []  # rights of a role, or in another form: the server itself decides
+        held: set[str] = set()
+        grantable: set[str] = set()
+        for match in filter(None, matches):
+            rights, database, table, rest = match.groups()
+            if table != "*" or not is_pattern_of(database, self.settings.db_name):
+                continue
+            names = {right.strip() for right in rights.split(",")}
+            if "ALL PRIVILEGES" in names:
+                names |= {*NEEDED_RIGHTS, *(("CREATE USER",) if database == "*" else ())}
+            held |= names
+            if "WITH GRANT OPTION" in rest:
+                grantable |= names
+        lacks = [name for name in ("CREATE", "CREATE USER") if name not in held]
+        ungrantable = [name for name in NEEDED_RIGHTS if name not in grantable]
+        if ungrantable:
+            lacks.append(f"GRANT OPTION for {', '.join(ungrantable)}")
+        return lacks
 
     def create(self) -> None:
         root = self.connect_as_root()
@@ -147,11 +195,30 @@ class MariaDBAdministrator(Administrator, MariaDB):
             for (connection,) in connections:
                 self.try_query(root, "KILL %s", connection)
             self.query(root, f"DROP DATABASE IF EXISTS `{name}`")
-            rows = self.query(root, "SELECT Host FROM mysql.user WHERE User = %s", user)
-            for host in sorted({row[0] for row in rows} | {"%"}):
+            for host in sorted({*self.hosts_of_user(root), "%"}):
                 self.query(root, f"DROP USER IF EXISTS '{user}'@%s", host)
         finally:
             root.close()
+
+    def hosts_of_user(self, root: Connection) -> list[str]:
+        """The hosts of the user's accounts. An administrator of few rights may not read them."""
+        statement = "SELECT Host FROM mysql.user WHERE User = %s"
+        try:
+            return [row[0] for row in self.query(root, statement, self.settings.db_user)]
+        except Exception as error:
+            log(f"{statement}: {error}")
+            return []
+
+
+def is_pattern_of(quoted: str, name: str) -> bool:
+    """Whether a grant's database, with `_` and `%` as wildcards, is of a name."""
+    if quoted == "*":
+        return True
+    pattern, parts = quoted[1:-1].replace("``", "`"), []
+    for escaped, character in re.findall(r"\\(.)|(.)", pattern):
+        wild = {"%": ".*", "_": "."}.get(character)
+        parts.append(wild or re.escape(escaped or character))
+    return re.fullmatch("".join(parts), name) is not None
 
 
 class PostgresAdministrator(Administrator, Postgres):
@@ -168,6 +235,14 @@ class PostgresAdministrator(Administrator, Postgres):
             return self.has_database(root)
         finally:
             root.close()
+
+    def missing_rights(self, root: Connection) -> list[str]:
+        statement = (
+            "SELECT rolsuper OR rolcreaterole, rolsuper OR rolcreatedb FROM pg_roles "
+            "WHERE rolname = current_user"
+        )
+        [held] = self.query(root, statement)
+        return [name for name, has in zip(("CREATEROLE", "CREATEDB"), held, strict=True) if not has]
 
     def has_database(self, root: Connection) -> bool:
         statement = "SELECT 1 FROM pg_database WHERE datname = %s"
@@ -214,7 +289,8 @@ class PostgresAdministrator(Administrator, Postgres):
                 self.try_query(root, f'GRANT "{user}" TO CURRENT_USER')
                 self.query(root, f'REVOKE CONNECT ON DATABASE "{name}" FROM PUBLIC')
                 self.query(root, f'ALTER DATABASE "{name}" WITH CONNECTION LIMIT 0')
-                self.query(
+                # Only a superuser may end a superuser's connection, or an autovacuum.
+                self.try_query(
                     root,
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
                     name,
@@ -229,6 +305,7 @@ def operations(server: Administrator) -> dict[str, Callable[[], Any]]:
     """All that a client can ask for. No request has an argument."""
     return {
         "check_login": server.check_login,
+        "check_rights": server.check_rights,
         "exists": server.exists,
         "create": server.create,
         "drop": server.drop,
@@ -252,6 +329,8 @@ def answer(server: Administrator | JobError, line: bytes) -> dict[str, Any]:
         return {"error": "JobError", "reason": error.reason, "message": redact(str(error))}
     except AccessDenied as error:
         return {"error": "AccessDenied", "message": redact(str(error)), "user": user}
+    except TlsFailed as error:
+        return {"error": "TlsFailed", "message": redact(str(error))}
     except (DatabaseNotFound, ConnectionError) as error:
         kind = "DatabaseNotFound" if isinstance(error, DatabaseNotFound) else "ConnectionError"
         return {"error": kind, "message": redact(str(error))}
@@ -270,10 +349,10 @@ def administrator() -> Administrator | JobError:
     """The server; or why this environment cannot be used, for the Job to report."""
     try:
         settings = AdminSettings()
+        is_mariadb = settings.db_type == "mariadb"
+        return MariaDBAdministrator(settings) if is_mariadb else PostgresAdministrator(settings)
     except JobError as error:
         return error
-    is_mariadb = settings.db_type == "mariadb"
-    return MariaDBAdministrator(settings) if is_mariadb else PostgresAdministrator(settings)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from database_tls import TlsFailed
 from job_result import JobError
 from local_requests import ask
 
@@ -33,6 +34,8 @@ def error_of(answer: dict[str, Any]) -> Exception:
         return denied
     if kind == "DatabaseNotFound":
         return DatabaseNotFound(message)
+    if kind == "TlsFailed":
+        return TlsFailed(message)
     if kind == "ConnectionError":
         return ConnectionError(message)
     if kind == "JobError":

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
 from database_admin_client import AccessDenied, DatabaseNotFound, request
+from database_tls import TlsFailed, environment_tls, tls_problem
 from dump_filter import mariadb_statements, postgres_parts
 from framework_programs import program_env
 from job_result import JobError, log
@@ -42,6 +43,7 @@ class Server(ABC):
 
     def __init__(self, settings: SiteSettings) -> None:
         self.settings = settings
+        self.tls = environment_tls()
 
     @property
     def address(self) -> str:
@@ -55,6 +57,11 @@ class Server(ABC):
 
     def exists(self) -> bool:
         return bool(self.ask_administrator("exists"))
+
+    def check_rights(self) -> None:
+        """Fails where the administrator lacks a right, before anything is created."""
+        if self.settings.has_root:
+            self.ask_administrator("check_rights")
 
     def create(self) -> None:
         """Creates the database and its user. Each step may have been done before."""
@@ -93,6 +100,8 @@ class Server(ABC):
                 )
             except DatabaseNotFound as error:
                 problem = JobError("DatabaseMissing", f"{self.address}: {error}")
+            except TlsFailed as error:
+                raise JobError("DatabaseTlsFailed", f"{self.address}: {error}") from None
             except ConnectionError as error:
                 problem = JobError("DatabaseUnreachable", f"{self.address}: {error}")
             if time.monotonic() >= deadline:
@@ -168,18 +177,31 @@ class Server(ABC):
 
     def client(self, kind: str, reason: str) -> tuple[str, list[str]]:
         """A client program and its arguments. The password is in its environment."""
-        names, arguments = self.CLIENTS[kind]
+        names, templates = self.CLIENTS[kind]
         program = next(filter(None, map(shutil.which, names)), None)
         if program is None:
             raise JobError(reason, f"the image has none of: {', '.join(names)}")
         settings = self.settings
-        values = {
-            "host": settings.db_host,
-            "port": settings.db_port,
-            "user": settings.db_user,
-            "name": settings.db_name,
-        }
-        return program, [argument.format(**values) for argument in arguments]
+        host, port = self.client_address()
+        values = {"host": host, "port": port, "user": settings.db_user, "name": settings.db_name}
+        arguments = [template.format(**values) for template in templates]
+        return program, [arguments[0], *self.client_tls(), *arguments[1:]]
+
+    def client_address(self) -> tuple[str, int]:
+        return self.settings.db_host, self.settings.db_port
+
+    def client_tls(self) -> list[str]:
+        """Further arguments of a client program, behind the first one."""
+        return []
+
+    def connection_error(self, error: Exception, text: object) -> ConnectionError:
+        """The error of a connection that was not made."""
+        address = (self.settings.db_host, self.settings.db_port)
+        problem = tls_problem(self.tls, self.settings.db_type, address, error)
+        return ConnectionError(text) if problem is None else TlsFailed(problem)
+
+    def client_env(self) -> dict[str, str]:
+        return {}
 
     def run_client(
         self,
@@ -190,6 +212,7 @@ class Server(ABC):
     ) -> None:
         env = program_env()
         env[self.PASSWORD_VARIABLE] = self.settings.db_password
+        env.update(self.client_env())
         # A file: the program would stop when a pipe of messages is full.
         with open(os.memfd_create("messages"), "w+b") as messages:
             streams: dict[str, int] = {"stdin": subprocess.DEVNULL, **pipes}
@@ -315,25 +338,34 @@ class MariaDB(Server):
 
     def open(self, user: str, password: str, database: str | None) -> Connection:
         driver = mysql_driver()
-        options = {"database": database} if database else {}
+        options: dict[str, Any] = {
+            "host": self.settings.db_host,
+            "port": self.settings.db_port,
+            "user": user,
+            "password": password,
+            "charset": "utf8mb4",
+            "autocommit": True,
+            "connect_timeout": 5,
+            **({"database": database} if database else {}),
+        }
         try:
-            return driver.connect(
-                host=self.settings.db_host,
-                port=self.settings.db_port,
-                user=user,
-                password=password,
-                charset="utf8mb4",
-                autocommit=True,
-                connect_timeout=5,
-                **options,
-            )
+            if self.tls is None:
+                return driver.connect(**options)
+            return self.tls.connect_mysql(driver, **options)
         except driver.MySQLError as error:
             code, text = (*error.args, "")[:2] if error.args else (0, error)
             if code in self.DENIED_CODES:
                 raise AccessDenied(text) from None
             if code == self.NO_DATABASE_CODE:
                 raise DatabaseNotFound(text) from None
-            raise ConnectionError(text or error) from None
+            raise self.connection_error(error, text or error) from None
+
+    def client_address(self) -> tuple[str, int]:
+        address = super().client_address()
+        return address if self.tls is None else self.tls.mariadb_address(*address)
+
+    def client_tls(self) -> list[str]:
+        return [] if self.tls is None else self.tls.mariadb_arguments()
 
     def connect_as_user(self) -> Connection:
         settings = self.settings
@@ -402,6 +434,7 @@ class Postgres(Server):
                 password=password,
                 dbname=database,
                 connect_timeout=5,
+                **({} if self.tls is None else self.tls.libpq()),
             )
         except psycopg2.OperationalError as error:
             text = str(error)
@@ -414,9 +447,12 @@ class Postgres(Server):
                 raise AccessDenied(text) from None
             if "does not exist" in text:
                 raise (DatabaseNotFound if "database " in text else AccessDenied)(text) from None
-            raise ConnectionError(text) from None
+            raise self.connection_error(error, text) from None
         connection.autocommit = True
         return connection
+
+    def client_env(self) -> dict[str, str]:
+        return {} if self.tls is None else self.tls.libpq_env()
 
     def connect_as_user(self) -> Connection:
         settings = self.settings

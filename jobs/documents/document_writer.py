@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from database_tls import encrypt_framework
 from job_result import JobError, log
 from secret_redaction import redact
 
@@ -52,6 +53,7 @@ def connected(site: str, wait_seconds: float) -> Iterator[Frappe]:
     """The framework, connected to this site. Sends no mail, and writes no file of an app."""
     import frappe
 
+    encrypt_framework()
     frappe.init(site, sites_path=".")
     deadline = time.monotonic() + wait_seconds
     while True:

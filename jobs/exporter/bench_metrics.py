@@ -30,6 +30,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+from database_tls import CONFIG_KEY, tls_of
 from job_environment import bench_dir
 from operator_constants import (
     COMMON_CONFIG_FILE,
@@ -200,14 +201,16 @@ def mysql_driver() -> Any:
 
 def mariadb_connections(login: Login) -> tuple[int, int]:
     """(open, allowed) connections of a MariaDB server, by the driver that the image has."""
-    driver = mysql_driver()
+    driver, tls = mysql_driver(), tls_of(login.get("tls"))
     address = {key: login[key] for key in ("host", "port", "user")}
     # mysqlclient has no other name in all its versions.
     address["passwd" if driver.__name__ == "MySQLdb" else "password"] = login["password"]
     try:
-        connection = driver.connect(
-            **address, connect_timeout=CONNECT_SECONDS, read_timeout=ANSWER_SECONDS
-        )
+        timeouts = {"connect_timeout": CONNECT_SECONDS, "read_timeout": ANSWER_SECONDS}
+        if tls is None:
+            connection = driver.connect(**address, **timeouts)
+        else:
+            connection = tls.connect_mysql(driver, **address, **timeouts)
     except driver.MySQLError as error:
         if error.args and error.args[0] == TOO_MANY_CONNECTIONS["mariadb"]:
             raise TooManyConnections from None
@@ -230,8 +233,11 @@ def postgres_connections(login: Login) -> tuple[int, int]:
     import psycopg2
 
     address = {key: login[key] for key in ("host", "port", "user", "password")}
+    tls = tls_of(login.get("tls"))
+    encryption = {} if tls is None else tls.libpq()
     try:
         connection = psycopg2.connect(
+            **encryption,
             dbname=login["name"],
             connect_timeout=CONNECT_SECONDS,
             options=f"-c statement_timeout={ANSWER_SECONDS * 1000}",
@@ -285,6 +291,7 @@ class Databases:
                 "user": str(merged.get("db_user") or name),
                 "password": str(merged["db_password"]),
                 "name": str(name),
+                "tls": merged.get(CONFIG_KEY),
             }
             found.setdefault((kind, str(login["host"]), port), []).append(login)
         return found

@@ -25,6 +25,7 @@ from typing import Any
 
 import frappe.app
 
+from database_tls import encrypt_framework
 from site_access import is_closed
 
 Environ = dict[str, Any]
@@ -44,6 +45,7 @@ CLOSED_PAGE = b"""<!doctype html><html lang="en"><head><meta charset="utf-8"><ti
 if os.environ.get("SITE_NAME"):
     frappe.app._site = os.environ["SITE_NAME"]
 
+encrypt_framework()
 framework = frappe.app.application
 
 

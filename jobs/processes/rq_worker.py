@@ -6,8 +6,8 @@ On SIGTERM, RQ ends at once unless its state is BUSY. It becomes BUSY only some 
 Redis has moved a job out of the queue. A job that was moved in that moment did not run, and RQ
 reported it as failed minutes later. This module delays the stop while a job is being dequeued: the
 job runs, and then the worker ends. Each dequeue command waits for at most a second, so an idle
-worker ends within a second. It runs in the bench's directory. With an unknown version of RQ it runs
-`bench`.
+worker ends within a second. It runs in the bench's directory. With an unknown version of RQ
+nothing is delayed.
 """
 
 import inspect
@@ -17,6 +17,8 @@ import sys
 import time
 from types import SimpleNamespace
 from typing import Any
+
+from database_tls import encrypt_framework
 
 DEQUEUE_SECONDS = 1
 
@@ -92,10 +94,10 @@ def main() -> None:
             f"app-operator: a worker that is stopped can lose the job that it dequeues: {error}",
             flush=True,
         )
-        os.execvp("bench", ["bench", *sys.argv[1:]])
     # As `bench` starts it: `python -m`, in the directory of the sites.
     os.chdir("sites")
     sys.path[0] = os.getcwd()
+    encrypt_framework()
     sys.argv.insert(1, "frappe")
     runpy.run_module("frappe.utils.bench_helper", run_name="__main__", alter_sys=True)
 

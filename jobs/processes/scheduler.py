@@ -7,6 +7,7 @@ the functions it runs `bench schedule`, for all sites.
 
 import os
 
+from database_tls import encrypt_framework
 from site_access import is_closed
 
 
@@ -15,6 +16,7 @@ def main() -> None:
 
     get_sites, start_scheduler = scheduler.get_sites, scheduler.start_scheduler
     os.chdir("sites")
+    encrypt_framework()
     scheduler.get_sites = lambda *args, **kwargs: [
         site for site in get_sites(*args, **kwargs) if not is_closed(site)
     ]

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from database_tls import encrypt_framework
 from new_site import capabilities, create
 
 
@@ -19,6 +20,7 @@ def connect() -> Any:
     """The framework, connected to the site."""
     import frappe
 
+    encrypt_framework()
     frappe.init(os.environ["SITE_NAME"], sites_path=".")
     frappe.connect()
     return frappe

@@ -4,6 +4,8 @@ import importlib
 import os
 from typing import Any
 
+from database_tls import encrypt_framework
+
 
 def pass_password_by_environment() -> None:
     """The framework passes the database password as an argument of the client program."""
@@ -63,6 +65,7 @@ def create() -> None:
     """Runs the framework's own `new-site` in this process. The site's configuration exists."""
     import frappe.installer
 
+    encrypt_framework()
     new_site, options = new_site_command()
     env = os.environ
     arguments = [

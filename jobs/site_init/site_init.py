@@ -9,6 +9,7 @@ Environment
   DB_TYPE mariadb|postgres, DB_HOST, DB_PORT, DB_NAME, DB_USER (default DB_NAME), DB_PASSWORD
   DB_ADMIN_SOCKET  of database_admin.py; absent: the database and its user are prepared, and empty
   ADMIN_PASSWORD, ENCRYPTION_KEY
+  DB_TLS_MODE, DB_TLS_CA_DIR, DB_TLS_CLIENT_DIR: see database_tls.py; absent: nothing is encrypted
   SITE_CONFIG      JSON object of further site_config.json keys; null deletes a key
   IMAGE            optional: names the image; a change migrates, like a change of the apps' code
   KEEP_CLOSED      1: site_reopen.py opens the site after a migration, when no pod of the site runs
@@ -86,6 +87,7 @@ from site_state import (
     is_incomplete,
     update_site_config,
 )
+from site_tls import TLS_KEYS, remove_old_files, tls_config
 from site_upgrade import CLOSED_KEYS, Upgrade
 from volume_files import is_file, make_directory, read_json_value, remove_file
 
@@ -98,6 +100,7 @@ STEP_VARIABLES = {
 RESERVED_KEYS = {
     *("db_name", "db_user", "db_password", "db_type", "db_host", "db_port", "encryption_key"),
     *(OWNER_KEY, "pause_scheduler", "app_operator_resting"),
+    *TLS_KEYS,
 }
 Versions = Mapping[str, str]
 
@@ -258,6 +261,8 @@ def begin_site(
     repair = repair and is_begun_in_database(settings)
     if not repair:
         check_database_is_free(settings, database)
+    # Only reads: a right that is missing shows before anything is created.
+    database.check_rights()
     make_directory(settings.site)
     marker = {
         "owner": settings.owner,
@@ -281,7 +286,10 @@ def create_database(
         if repair:
             database.drop()
         database.create()
-    update_site_config(settings.site, site_credentials(settings, capabilities["dbUser"]))
+    credentials = site_credentials(settings, capabilities["dbUser"])
+    # Before the framework connects for the first time.
+    encryption = tls_config(settings.site, database.tls, {})
+    update_site_config(settings.site, {**credentials, **encryption})
 
 
 def create_site(settings: InitSettings, database: Server, repair: bool) -> SiteFacts:
@@ -487,7 +495,9 @@ def converge(
     state = read_marker(settings.site)
     complete = {"owner": settings.owner, "state": "complete", "revision": settings.revision}
     write_json(marker, {**state, **complete, **database_record(settings)})
-    update_site_config(settings.site, wanted_config(settings, config, upgrade.state is not None))
+    encryption = tls_config(settings.site, database.tls, config)
+    wanted = {**wanted_config(settings, config, upgrade.state is not None), **encryption}
+    remove_old_files(settings.site, {**update_site_config(settings.site, wanted)})
     restore.prepare(settle_seconds(state.get("code", {})))
     migrated = migrate(settings, upgrade, versions)
     was_closed = upgrade.state is not None

@@ -331,9 +331,12 @@ def command_of(site_name: str) -> tuple[str, list[str]]:
 
 def call_method() -> None:
     """Calls JOB_METHOD in the site, and commits its changes if it returns."""
+    from database_tls import encrypt_framework
+
     sys.path.pop(0)  # the framework must not import the operator's modules
     import frappe
 
+    encrypt_framework()
     frappe.init(os.environ["SITE_NAME"], sites_path=".")
     frappe.connect()
     try:

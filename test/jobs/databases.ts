@@ -28,6 +28,8 @@ export interface Database {
   /** Leaves a connection with an open transaction in that database. */
   readonly hold: (database: string, table: string) => Daemon;
   readonly stop: Daemon['stop'];
+  /** Replaces the files of a server that was started with TLS. */
+  readonly useTls: (tls: ServerTls) => void;
 }
 
 const ADMIN = 'dbadmin';
@@ -68,7 +70,34 @@ function dataDirectory(
 /** A small log: it is copied with the data directory. */
 const SMALL_LOG = '--innodb-log-file-size=4M';
 
-export async function startMariaDb(): Promise<Database> {
+/** Files of a server that takes encrypted connections only; they can be replaced while it runs. */
+export interface ServerTls {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Gives the files to the server's user. */
+function tlsFolder(tls: ServerTls, user: { uid: number; gid: number } | undefined): string {
+  const folder = temporaryDirectory();
+  writeTls(folder, tls, user);
+  if (user !== undefined) chownSync(folder, user.uid, user.gid);
+  return folder;
+}
+
+function writeTls(
+  folder: string,
+  tls: ServerTls,
+  user: { uid: number; gid: number } | undefined,
+): void {
+  for (const [name, text] of Object.entries(tls)) {
+    const file = join(folder, name);
+    writeFileSync(file, String(text), { mode: 0o600 });
+    if (user !== undefined) chownSync(file, user.uid, user.gid);
+  }
+}
+
+export async function startMariaDb(tls?: ServerTls): Promise<Database> {
   const server = required('mariadbd');
   const user = account('mysql');
   const as = user === undefined ? [] : ['--user=mysql'];
@@ -96,12 +125,20 @@ export async function startMariaDb(): Promise<Database> {
     `CREATE USER IF NOT EXISTS '${ADMIN}'@'%' IDENTIFIED BY '${quoted}';\nGRANT ALL ON *.* TO '${ADMIN}'@'%' WITH GRANT OPTION;\n`,
   );
   const port = await freePort();
+  const files = tls && tlsFolder(tls, user);
+  const secure =
+    files === undefined
+      ? []
+      : [
+          ...['ca', 'cert', 'key'].map((name) => `--ssl-${name}=${join(files, name)}`),
+          '--require-secure-transport=ON',
+        ];
   const started = daemon(
     [
       server, ...own, `--socket=${join(directory, 's')}`, `--port=${String(port)}`, '--bind-address=127.0.0.1',
       `--pid-file=${join(directory, 'pid')}`, `--init-file=${start}`, '--skip-name-resolve',
       '--innodb-flush-log-at-trx-commit=0', '--innodb-buffer-pool-size=32M', '--innodb-doublewrite=0',
-      '--performance-schema=OFF', SMALL_LOG,
+      '--performance-schema=OFF', SMALL_LOG, ...secure,
     ],
     {},
   ); // prettier-ignore
@@ -133,10 +170,14 @@ export async function startMariaDb(): Promise<Database> {
     sqlAll,
     hold,
     stop: started.stop,
+    useTls: (changed) => {
+      writeTls(files ?? '', changed, user);
+      sql('FLUSH SSL');
+    },
   };
 }
 
-export async function startPostgres(): Promise<Database> {
+export async function startPostgres(tls?: ServerTls, rules = ''): Promise<Database> {
   const bin = dirname(required('postgres'));
   const user = account('postgres');
   const version = execFileSync(join(bin, 'postgres'), ['--version']).toString();
@@ -154,6 +195,19 @@ export async function startPostgres(): Promise<Database> {
   });
   if (user !== undefined) chownSync(directory, user.uid, user.gid);
   const port = await freePort();
+  const files = tls && tlsFolder(tls, user);
+  const secure =
+    files === undefined
+      ? []
+      : [
+          'ssl=on',
+          `ssl_ca_file=${join(files, 'ca')}`,
+          `ssl_cert_file=${join(files, 'cert')}`,
+          `ssl_key_file=${join(files, 'key')}`,
+          `hba_file=${join(files, 'hba')}`,
+        ];
+  if (files !== undefined)
+    writeFileSync(join(files, 'hba'), `${rules}hostssl all all all scram-sha-256\n`);
   const started = daemon(
     [
       join(bin, 'postgres'),
@@ -165,7 +219,10 @@ export async function startPostgres(): Promise<Database> {
       directory,
       '-c',
       'listen_addresses=127.0.0.1',
-      ...['fsync=off', 'full_page_writes=off', 'autovacuum=off'].flatMap((set) => ['-c', set]),
+      ...['fsync=off', 'full_page_writes=off', 'autovacuum=off', ...secure].flatMap((set) => [
+        '-c',
+        set,
+      ]),
     ],
     {},
     user,
@@ -207,5 +264,9 @@ export async function startPostgres(): Promise<Database> {
     sqlAll,
     hold,
     stop: () => started.stop('SIGINT'),
+    useTls: (changed) => {
+      writeTls(files ?? '', changed, user);
+      sql('SELECT pg_reload_conf()');
+    },
   };
 }

@@ -25,6 +25,8 @@ suite('a bench and its exporter', () => {
   test('the hash of its pods covers the modules that its script imports', () => {
     assert.deepEqual(scriptModules('bench_metrics.py').toSorted(), [
       'bench_metrics.py',
+      'database_relay.py',
+      'database_tls.py',
       'job_environment.py',
       'job_result.py',
       'job_secrets.py',

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import {
@@ -15,6 +16,7 @@ import {
 } from '../../constructs/integrations/mariadb-operator/kinds.js';
 import { type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { databaseSettings, settingProblems } from '../../constructs/frappe/database-settings.js';
 import { synthesize } from '../../constructs/kit/synth.js';
 import { resolveSite } from '../../constructs/site/resolve.js';
 import { siteCleanup } from '../../constructs/site/cleanup.js';
@@ -22,7 +24,9 @@ import { aReadyBench, aSecret, aServer, aSite, aReader } from '../golden/builder
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const SECRETS = [aSecret('root'), aSecret('db')];
+const SECRETS = [
+  ...['root', 'db', 'ca', 'client', 'certificate', 'server-ca-bundle', 'server-ca', 'own-ca'],
+].map((name) => aSecret(name));
 const BENCHES = {
   managed: {},
   postgres: { provider: 'postgres' },
@@ -157,18 +161,224 @@ suite('a server of the MariaDB operator', () => {
   test('with a port in the spec is reached at that port', () => {
     assert.equal(hostOf({ port: 3309 }).port, 3309);
   });
-  test('that takes encrypted connections only cannot be used: the user must act', () => {
-    assert.throws(
-      () => hostOf({ tls: { enabled: true, required: true } }),
-      (error) => error instanceof Stalled && error.reason === 'DatabaseTlsRequired',
-    );
-    assert.ok(hostOf({ tls: { enabled: true } }).host);
-    assert.ok(hostOf({ tls: { enabled: false, required: true } }).host);
+  test('that takes encrypted connections only is checked by the CA of its operator', () => {
+    const { tls } = hostOf({ tls: { enabled: true, required: true } });
+    assert.deepEqual(tls, {
+      mode: 'VerifyFull',
+      ca: { secret: 'server-ca-bundle', key: 'ca.crt' },
+    });
+    assert.equal(hostOf({ tls: { enabled: true } }).tls, undefined);
+    assert.equal(hostOf({ tls: { enabled: false, required: true } }).tls, undefined);
   });
   test('that takes encrypted connections only is used by way of a host that is given', () => {
     const server = aServer(MariaDb, 'server', { tls: { enabled: true, required: true } });
     const plan = planOf(BENCHES.proxied, SITES.operator, APIS, [server]);
     assert.equal(plan.server.host, 'maxscale');
+    assert.equal(plan.server.tls, undefined);
+  });
+});
+
+suite('the encryption of connections to a database server', () => {
+  const caSecretRef = { name: 'ca' };
+  const server = (name: string) => ({ serverCertificateSecretRef: { name } });
+  const ca = (secret: string) => ({ secret, key: 'ca.crt' });
+  const CASES: readonly (readonly [what: string, bench: Fields, site: Fields, plan: unknown])[] = [
+    ['no tls', BENCHES.external, SITES.shared, undefined],
+    [
+      'a CA',
+      { ...BENCHES.external, tls: { caSecretRef } },
+      SITES.shared,
+      { mode: 'VerifyFull', ca: ca('ca') },
+    ],
+    [
+      'a client certificate and no check',
+      {
+        ...BENCHES.external,
+        tls: { mode: 'Require', clientCertificateSecretRef: { name: 'client' } },
+      },
+      SITES.shared,
+      { mode: 'Require', client: 'client' },
+    ],
+    [
+      'a prepared database of its own',
+      BENCHES.external,
+      { ...SITES.external, tls: { mode: 'VerifyCA', caSecretRef } },
+      { mode: 'VerifyCA', ca: ca('ca') },
+    ],
+    [
+      'a prepared database, whose bench has TLS',
+      { ...BENCHES.external, tls: { caSecretRef } },
+      SITES.external,
+      undefined,
+    ],
+    [
+      'the certificate of a managed server',
+      { tls: server('certificate') },
+      SITES.shared,
+      { mode: 'VerifyFull', ca: ca('certificate') },
+    ],
+    [
+      'the certificate of a dedicated server',
+      BENCHES.postgres,
+      { ...SITES.dedicated, tls: { ...server('certificate'), caSecretRef } },
+      { mode: 'VerifyFull', ca: ca('ca') },
+    ],
+    [
+      'a Cluster, whose CA is known',
+      { ...BENCHES.cluster, tls: {} },
+      SITES.operator,
+      { mode: 'VerifyFull', ca: ca('server-ca') },
+    ],
+  ];
+  for (const [what, bench, site, plan] of CASES) {
+    test(what, () => {
+      assert.deepEqual(planOf(bench, site).server.tls, plan);
+    });
+  }
+  test('an ExternalMariaDB names its CA', () => {
+    const tls = { enabled: true, required: true, serverCASecretRef: { name: 'own-ca' } };
+    const outside = aServer(ExternalMariaDb, 'server', { host: 'db.example.com', tls });
+    const plan = planOf(BENCHES.outside, SITES.operator, APIS, [outside]);
+    assert.deepEqual(plan.server.tls?.ca, ca('own-ca'));
+  });
+  test('a CA that is not known must be set', () => {
+    const bench = { ...BENCHES.operator, tls: {} };
+    assert.throws(
+      () => planOf(bench, SITES.operator),
+      (error) =>
+        error instanceof Stalled &&
+        error.reason === 'DatabaseTlsRequired' &&
+        error.message.endsWith('set caSecretRef to a Secret with the key ca.crt'),
+    );
+  });
+  test('waits for a Secret that does not exist', () => {
+    const bench = { ...BENCHES.external, tls: { caSecretRef: { name: 'lost' } } };
+    assert.throws(
+      () => planOf(bench, SITES.shared),
+      (error) =>
+        error instanceof Waiting &&
+        error.reason === 'SecretMissing' &&
+        error.message ===
+          'spec.dbConfig.tls.caSecretRef.name of AppBench demo-bench: there is no Secret "lost" in namespace default; create it',
+    );
+  });
+});
+
+suite('a server in another namespace', () => {
+  const bench = {
+    mode: 'operator',
+    mariadbRef: { name: 'server', namespace: 'databases' },
+  };
+  const granting = (grant?: string): KubeObject => {
+    const object = aServer(MariaDb, 'server', {});
+    const annotations =
+      grant === undefined ? {} : { 'app-operator.io/allow-databases-from': grant };
+    return { ...object, metadata: { ...object.metadata, namespace: 'databases', annotations } };
+  };
+  test('is used where it grants its use', () => {
+    const plan = planOf(bench, SITES.operator, APIS, [granting('shop, default')]);
+    assert.equal(plan.server.host, 'server.databases.svc.cluster.local');
+  });
+  for (const [what, servers] of [
+    ['does not exist', []],
+    ['has no grant', [granting()]],
+    ['grants its use to others', [granting('shop,defaults')]],
+    ['grants its use to all, which is not possible', [granting('*')]],
+  ] as const) {
+    test(`is not used where it ${what}, in the same words`, () => {
+      assert.throws(
+        () => planOf(bench, SITES.operator, APIS, servers),
+        (error) =>
+          error instanceof Waiting &&
+          error.reason === 'DatabaseServerNotGranted' &&
+          error.message ===
+            'spec.dbConfig.mariadbRef of AppBench demo-bench: no MariaDB "server" in namespace databases grants its use to namespace default; ask its owner to annotate it with app-operator.io/allow-databases-from=default',
+      );
+    });
+  }
+});
+
+suite('settings of a database server', () => {
+  test('have the cache by the memory limit, unless it is set', () => {
+    const limits = { limits: { memory: '4Gi' } };
+    const [MARIADB, POSTGRES] = ['innodb_buffer_pool_size', 'shared_buffers'];
+    assert.deepEqual(databaseSettings('mariadb', undefined, limits), { [MARIADB]: '2048M' });
+    assert.deepEqual(databaseSettings('postgres', undefined, limits), { [POSTGRES]: '1024MB' });
+    assert.deepEqual(databaseSettings('mariadb', { [MARIADB]: '1G' }, limits), { [MARIADB]: '1G' });
+    assert.deepEqual(databaseSettings('mariadb', undefined, { requests: { memory: '4Gi' } }), {});
+    assert.deepEqual(databaseSettings('mariadb', undefined, { limits: { memory: '1k' } }), {});
+  });
+  const REFUSED: readonly (readonly ['mariadb' | 'postgres', string, RegExp])[] = [
+    [
+      'mariadb',
+      'datadir',
+      /"datadir": this setting of MariaDB cannot be set; allowed are those in "Settings of a managed server" of docs[/]databases[.]md$/,
+    ],
+    ['mariadb', 'plugin_load_add', /cannot be set/],
+    ['mariadb', 'plugin-load', /cannot be set/],
+    ['mariadb', 'init_file', /cannot be set/],
+    ['mariadb', 'secure_file_priv', /cannot be set/],
+    ['mariadb', 'skip_grant_tables', /cannot be set/],
+    ['mariadb', 'port', /cannot be set/],
+    ['mariadb', 'general_log_file', /cannot be set/],
+    ['mariadb', 'slow_query_log_file', /cannot be set; allowed are: slow_query_log$/],
+    ['mariadb', 'character_set_server', /cannot be set/],
+    ['mariadb', 'lower_case_table_names', /cannot be set/],
+    ['mariadb', 'require_secure_transport', /cannot be set/],
+    [
+      'mariadb',
+      'max-connections',
+      /write it as max_connections; allowed are: max_allowed_packet, /,
+    ],
+    ['mariadb', 'work_mem', /it is a setting of PostgreSQL/],
+    ['mariadb', 'constructor', /cannot be set/],
+    ['postgres', 'archive_command', /cannot be set/],
+    ['postgres', 'restore_command', /cannot be set/],
+    ['postgres', 'ssl_passphrase_command', /cannot be set/],
+    ['postgres', 'shared_preload_libraries', /cannot be set; allowed are: shared_buffers$/],
+    ['postgres', 'session_preload_libraries', /cannot be set/],
+    ['postgres', 'local_preload_libraries', /cannot be set/],
+    ['postgres', 'dynamic_library_path', /cannot be set/],
+    ['postgres', 'hba_file', /cannot be set/],
+    ['postgres', 'data_directory', /cannot be set/],
+    ['postgres', 'listen_addresses', /cannot be set/],
+    ['postgres', 'password_encryption', /cannot be set/],
+    ['postgres', 'unix_socket_directories', /cannot be set/],
+    ['postgres', 'Work_Mem', /write it as work_mem/],
+    ['postgres', 'innodb_buffer_pool_size', /it is a setting of MariaDB/],
+  ];
+  for (const [provider, key, message] of REFUSED) {
+    test(`${key} of ${provider} is refused by name`, () => {
+      const [problem, ...more] = settingProblems(provider, { [key]: '1' });
+      assert.equal(problem?.path, `spec.dbConfig.settings[${key}]`);
+      assert.match(problem.message, message);
+      assert.equal(more.length, 0);
+    });
+  }
+  test('that may be set are all in the docs', () => {
+    const docs = readFileSync(new URL('../../../../docs/databases.md', import.meta.url), 'utf8');
+    const keys = [...docs.matchAll(/```text\n([^`]*)```/g)].flatMap(([, text = '']) =>
+      text.split(/\s+/),
+    );
+    const listed = Object.fromEntries(keys.filter(Boolean).map((key) => [key, '1']));
+    const [mariadb, postgres] = [
+      settingProblems('mariadb', listed),
+      settingProblems('postgres', listed),
+    ];
+    assert.ok(mariadb.length > 0 && postgres.length > 0);
+    assert.ok(keys.length > 80);
+    assert.doesNotMatch(
+      [...mariadb, ...postgres].map(({ message }) => message).join(),
+      /cannot be set/,
+    );
+  });
+  test('of a dedicated server are of the kind that its bench has', () => {
+    const site = { mode: 'dedicated', settings: { work_mem: '16MB' } };
+    assert.ok(planOf(BENCHES.postgres, site));
+    assert.throws(
+      () => planOf(BENCHES.managed, site),
+      /spec[.]dbConfig[.]settings\[work_mem\]: Unsupported value: "work_mem": it is a setting of PostgreSQL/,
+    );
   });
 });
 

@@ -16,6 +16,8 @@ const podOf = (spec: unknown): Manifest =>
   aBench({ componentPodTemplates: { gunicorn: { spec } } });
 const gunicornWith = (fields: object): Manifest =>
   podOf({ containers: [{ name: 'gunicorn', ...fields }] });
+const EXTERNAL = { mode: 'external', host: 'db', rootSecretRef: { name: 's' } };
+const tls = (settings: object): Manifest => db({ ...EXTERNAL, tls: settings });
 const siteDb = (dbConfig: object): Manifest => aSite({ dbConfig });
 
 /** Entries of `siteConfig` that a bench and a site refuse. */
@@ -275,6 +277,72 @@ export const REFUSED_BENCHES: readonly Refused[] = [
     'spec.dbConfig.port',
   ],
   ['a port of a managed server', db({ port: 3307 }), 'spec.dbConfig'],
+  ['an unknown mode of TLS', tls({ mode: 'Prefer' }), 'spec.dbConfig.tls.mode'],
+  ['true for TLS', db({ ...EXTERNAL, tls: true }), 'spec.dbConfig.tls'],
+  ['a mode of libpq', tls({ mode: 'verify-full' }), 'spec.dbConfig.tls.mode'],
+  ['TLS to an external server without a CA', tls({}), 'spec.dbConfig'],
+  ['VerifyCA without a CA', tls({ mode: 'VerifyCA' }), 'spec.dbConfig'],
+  [
+    'a CA that is not checked',
+    tls({ mode: 'Require', caSecretRef: { name: 'ca' } }),
+    'spec.dbConfig.tls',
+  ],
+  ['a CA that is text', tls({ caSecretRef: 'ca' }), 'spec.dbConfig.tls.caSecretRef'],
+  ['a CA without a name', tls({ caSecretRef: {} }), 'spec.dbConfig.tls.caSecretRef.name'],
+  [
+    'a path for a CA',
+    tls({ caSecretRef: { name: '/etc/ssl/ca.pem' } }),
+    'spec.dbConfig.tls.caSecretRef.name',
+  ],
+  [
+    'a client certificate with a bad name',
+    tls({ mode: 'Require', clientCertificateSecretRef: { name: 'A_b' } }),
+    'spec.dbConfig.tls.clientCertificateSecretRef.name',
+  ],
+  [
+    'a certificate of an external server',
+    tls({ caSecretRef: { name: 'ca' }, serverCertificateSecretRef: { name: 'c' } }),
+    'spec.dbConfig',
+  ],
+  ['a managed server with TLS and no certificate', db({ tls: {} }), 'spec.dbConfig'],
+  ['settings of an external server', db({ ...EXTERNAL, settings: { a: '1' } }), 'spec.dbConfig'],
+  [
+    'a number for a setting',
+    db({ settings: { max_connections: 500 } }),
+    'spec.dbConfig.settings.max_connections',
+  ],
+  [
+    'an empty setting',
+    db({ settings: { max_connections: '' } }),
+    'spec.dbConfig.settings.max_connections',
+  ],
+  [
+    'a setting of two lines',
+    db({ settings: { max_connections: '1\nx=1' } }),
+    'spec.dbConfig.settings.max_connections',
+  ],
+  [
+    'a path for a setting',
+    db({ settings: { work_mem: '/etc/passwd' } }),
+    'spec.dbConfig.settings.work_mem',
+  ],
+  [
+    'a command for a setting',
+    db({ settings: { work_mem: '$(id)' } }),
+    'spec.dbConfig.settings.work_mem',
+  ],
+  ['a quote in a setting', db({ settings: { work_mem: "1'" } }), 'spec.dbConfig.settings.work_mem'],
+  [
+    'a long setting',
+    db({ settings: { work_mem: '1'.repeat(65) } }),
+    'spec.dbConfig.settings.work_mem',
+  ],
+  ['a list of settings', db({ settings: ['work_mem'] }), 'spec.dbConfig.settings'],
+  [
+    'a namespace with a capital',
+    db({ mode: 'operator', mariadbRef: { name: 'm', namespace: 'Team' } }),
+    'spec.dbConfig.mariadbRef.namespace',
+  ],
   [
     'an unknown access mode',
     aBench({ storage: { accessMode: 'Many' } }),
@@ -372,6 +440,13 @@ export const REFUSED_SITES: readonly Refused[] = [
   ['unknown workloads', aSite({ workloads: 'dedicated' }), 'spec.workloads'],
   ['an external database without anything', siteDb({ mode: 'external' }), 'spec.dbConfig'],
   ['a host in mode shared', siteDb({ host: 'db' }), 'spec.dbConfig'],
+  ['TLS in mode shared', siteDb({ tls: { mode: 'Require' } }), 'spec.dbConfig'],
+  ['settings in mode shared', siteDb({ settings: { work_mem: '1MB' } }), 'spec.dbConfig'],
+  [
+    'a dedicated server with TLS and no certificate',
+    siteDb({ mode: 'dedicated', tls: {} }),
+    'spec.dbConfig',
+  ],
   ['a volume in mode shared', siteDb({ storage: { size: '1Gi' } }), 'spec.dbConfig'],
   [
     'a database name with a quote',

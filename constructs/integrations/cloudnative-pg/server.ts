@@ -4,9 +4,11 @@ import {
   whyServerNotReady,
   type DatabaseOperatorServer,
   type ServerProps,
+  type ServerStatus,
 } from '../../kit/database-operator.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { serviceHost } from '../../kit/names.js';
+import type { Resource } from '../../kit/object.js';
 import { PostgresCluster } from './kinds.js';
 
 /** The Service of a Cluster's primary, which takes writes. */
@@ -17,16 +19,26 @@ export function primaryService(cluster: string): string {
 /** Reads a Cluster. */
 export function readCluster(props: ServerProps, reader: ClusterReader): DatabaseOperatorServer {
   const { ref, namespace, clusterDomain } = props;
-  const { notReady } = requireServer(
+  const { notReady, caSecret } = requireServer(
     reader,
     PostgresCluster,
     { ...props, field: 'clusterRef' },
     outlineOf,
   );
   const host = serviceHost(primaryService(ref.name), namespace, clusterDomain);
-  return { host, port: POSTGRES_PORT, notReady };
+  const common = { notReady, caSecret: caSecret ?? `${ref.name}-ca`, tlsRequired: false };
+  return { host, port: POSTGRES_PORT, ...common };
 }
 
-function outlineOf(object: Parameters<typeof whyServerNotReady>[0]) {
-  return { notReady: whyServerNotReady(object) };
+/** What is read of a Cluster's status. */
+interface ClusterStatus extends ServerStatus {
+  readonly certificates?: { readonly serverCASecret?: unknown };
+}
+
+function outlineOf(object: Resource<unknown, ClusterStatus | null>) {
+  const secret = object.status?.certificates?.serverCASecret;
+  return {
+    notReady: whyServerNotReady(object),
+    caSecret: typeof secret === 'string' && secret !== '' ? secret : undefined,
+  };
 }

@@ -6,7 +6,6 @@ import {
   type ServerProps,
   type ServerStatus,
 } from '../../kit/database-operator.js';
-import { Stalled } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { serviceHost } from '../../kit/names.js';
 import type { Resource } from '../../kit/object.js';
@@ -18,7 +17,11 @@ interface MariaDbSpec {
   readonly port?: unknown;
   readonly replication?: { readonly enabled?: boolean };
   readonly galera?: { readonly enabled?: boolean };
-  readonly tls?: { readonly enabled?: boolean; readonly required?: boolean };
+  readonly tls?: {
+    readonly enabled?: boolean;
+    readonly required?: boolean;
+    readonly serverCASecretRef?: { readonly name?: unknown };
+  };
 }
 
 /** Reads a MariaDB or an ExternalMariaDB. */
@@ -26,16 +29,19 @@ export function readMariaDb(props: ServerProps, reader: ClusterReader): Database
   const { name, kind = MariaDb.kind } = props.ref;
   const api = kind === MariaDb.kind ? MariaDb : ExternalMariaDb;
   const server = requireServer(reader, api, { ...props, field: 'mariadbRef' }, outlineOf);
-  // Where the bench names a host, a proxy such as MaxScale makes the connection to the server.
-  if (server.tlsRequired && !props.hostGiven) {
-    const message = `spec.dbConfig of AppBench ${props.bench}: ${kind} ${name} takes encrypted connections only (tls.required), which the framework's sites do not make; set tls.required to false`;
-    throw new Stalled('DatabaseTlsRequired', message);
-  }
+  const { namespace = props.namespace } = props.ref;
   const service = server.replicated ? `${name}-primary` : name;
   return {
-    host: server.host ?? serviceHost(service, props.namespace, props.clusterDomain),
+    host: server.host ?? serviceHost(service, namespace, props.clusterDomain),
     port: server.port,
     notReady: server.notReady,
+    // Pods can mount Secrets of their own namespace only.
+    caSecret:
+      server.tls && namespace === props.namespace
+        ? (server.caSecret ?? `${name}-ca-bundle`)
+        : undefined,
+    // Where the bench names a host, a proxy such as MaxScale makes the connection to the server.
+    tlsRequired: server.tlsRequired && !props.hostGiven,
   };
 }
 
@@ -47,6 +53,13 @@ function outlineOf(object: Resource<MariaDbSpec | null | undefined, ServerStatus
     port: typeof port === 'number' ? port : MARIADB_PORT,
     // Of several replicas only one takes writes, behind another Service.
     replicated: replication?.enabled === true || galera?.enabled === true,
+    tls: tls?.enabled === true,
     tlsRequired: tls?.enabled === true && tls.required === true,
+    // An ExternalMariaDB names the CA; of a MariaDB the operator keeps a bundle of old and new CAs.
+    caSecret: object.kind === ExternalMariaDb.kind ? nameOf(tls?.serverCASecretRef) : undefined,
   };
+}
+
+function nameOf(reference: { readonly name?: unknown } | undefined): string | undefined {
+  return typeof reference?.name === 'string' ? reference.name : undefined;
 }
