@@ -1,3 +1,4 @@
+import { tlsSecrets } from '../frappe/database-tls.js';
 import { configurationReferences } from '../configuration/sources.js';
 import { benchesByTurn, scalersOfDeployment, sitesOfBench } from '../frappe/indexes.js';
 import { templateReferences } from '../frappe/pod-template-rules.js';
@@ -69,6 +70,8 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
   givenToPods: ({ spec }) => [
     ...templateReferences(spec.componentPodTemplates),
     ...configurationReferences(spec.siteConfig),
+    // The code of sites can read these files.
+    ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
   ],
   normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
   chart: (scope, id, props) => new BenchChart(scope, id, props),

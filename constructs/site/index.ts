@@ -4,6 +4,7 @@ import {
   sitesByPublicHost,
   sitesOfBench,
 } from '../frappe/indexes.js';
+import { tlsSecrets } from '../frappe/database-tls.js';
 import { configurationReferences } from '../configuration/sources.js';
 import { templateReferences } from '../frappe/pod-template-rules.js';
 import { INTEGRATIONS } from '../integrations/index.js';
@@ -71,6 +72,8 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   givenToPods: ({ spec }) => [
     ...templateReferences(spec.componentPodTemplates),
     ...configurationReferences(spec.siteConfig),
+    // The code of sites can read these files.
+    ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
   ],
   normal: [
     { path: ['spec', 'siteName'], form: normalHost },

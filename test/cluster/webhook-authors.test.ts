@@ -147,6 +147,18 @@ for (const [what, field, spec] of [
     }),
   ],
   [
+    'what dbConfig.tls writes into the volume',
+    'spec.dbConfig.tls.clientCertificateSecretRef.name',
+    (name: string) => ({
+      dbConfig: {
+        mode: 'external',
+        host: 'db.example.com',
+        rootSecretRef: { name: 'present' },
+        tls: { mode: 'Require', clientCertificateSecretRef: { name } },
+      },
+    }),
+  ],
+  [
     'what siteConfig writes into the configuration',
     'siteConfig\\[0\\].valueFrom.secretKeyRef.name',
     (name: string) => ({
