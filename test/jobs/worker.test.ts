@@ -1,8 +1,9 @@
-/** worker.sh, with real processes: like RQ's worker they run each job in a child. */
+/** worker.sh and worker_config.py, with real processes: like RQ's worker they run each job in a child. */
 import assert from 'node:assert/strict';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { SCRIPTS, daemon, eventually, runScript } from './servers.js';
+import { SCRIPTS, daemon, eventually, runScript, temporaryDirectory } from './servers.js';
 
 const run = ['sh', join(SCRIPTS, 'worker.sh')];
 const IDLE = { IDLE_SECONDS: '2' };
@@ -52,5 +53,21 @@ describe('worker.sh', () => {
     assert.equal(code, 0);
     assert.ok(ms > 2_500, `${String(ms)} ms`);
     assert.match(started.log(), /job done\nbooked/);
+  });
+});
+
+describe('worker_config.py', () => {
+  it('copies the common configuration with the site’s own queue prefix, for no other user', async () => {
+    const folder = temporaryDirectory();
+    const [source, target] = [join(folder, 'common.json'), join(folder, 'own.json')];
+    const common = { bench_id: 'shop.bench', redis_queue: 'redis://q', workers: {} };
+    writeFileSync(source, JSON.stringify(common));
+    const env = { BENCH_ID: 'shop.bench.own', SOURCE: source, TARGET: target };
+    const { code, output } = await runScript(['python3', join(SCRIPTS, 'worker_config.py')], env);
+    assert.equal(code, 0, output);
+    const copy = JSON.parse(readFileSync(target, 'utf8')) as unknown;
+    assert.deepEqual(copy, { ...common, bench_id: 'shop.bench.own' });
+    assert.equal(statSync(target).mode & 0o007, 0);
+    assert.deepEqual(JSON.parse(readFileSync(source, 'utf8')), common);
   });
 });
