@@ -498,7 +498,7 @@ const CHANGE: readonly Mutation[] = [
     item: 'change',
     breaks: "a change of the administrator's Secret runs no Job",
     file: 'constructs/site/init.ts',
-    find: '        inputs.adminPassword,\n',
+    find: '    inputs.adminPassword,\n',
     replace: '',
     fails: [
       {
