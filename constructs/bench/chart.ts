@@ -11,12 +11,7 @@ import { imageNamed } from '../frappe/image.js';
 import { OnlyFromBench } from '../frappe/network-policy.js';
 import { scripts } from '../frappe/scripts.generated.js';
 import { Volume } from '../frappe/volume.js';
-import {
-  isKnownQueue,
-  Worker,
-  WORKER_COMPONENTS,
-  workerGroups,
-} from '../frappe/worker.js';
+import { isKnownQueue, Worker, WORKER_COMPONENTS, workerGroups } from '../frappe/worker.js';
 import { workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
 import { RedisLogin } from '../integrations/keda/trigger-authentication.js';
 import { hashOf } from '../kit/hash.js';

@@ -21,29 +21,13 @@ import {
   REDIS_CACHE_PORT,
   REDIS_QUEUE_PORT,
 } from '../kit/constants.generated.js';
-import { caOf, tlsPlan, type DatabaseTlsPlan } from './database-tls.js';
+import type { DatabaseServer, DatabaseTlsPlan, SecretKey } from './database.js';
+import { caOf, tlsPlan } from './database-tls.js';
 import { frappeImage, type FrappeImage } from './image.js';
 import type { ComponentPodTemplates } from './pod-template.js';
 import { templateProblems } from './pod-template-rules.js';
 import { deniedOfBench, refuseDeniedOther } from './tenant-policy.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
-
-/** A key of a Secret. */
-export interface SecretKey {
-  readonly secret: string;
-  readonly key: string;
-}
-
-/** A database server and the login of its administrator. */
-export interface DatabaseServer {
-  readonly provider: 'mariadb' | 'postgres';
-  readonly host: string;
-  readonly port: number;
-  /** Without it, the operator creates no databases on this server. */
-  readonly root?: { readonly user: string | SecretKey; readonly password: SecretKey };
-  /** Without it, connections are in clear text. */
-  readonly tls?: DatabaseTlsPlan;
-}
 
 /** What a bench offers to its own pods and to its sites, with every default decided. */
 export interface BenchModel {

@@ -4,7 +4,8 @@ import type { DatabaseTls } from '../kit/api.js';
 import type { DatabaseOperatorServer } from '../kit/database-operator.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { Stalled } from '../kit/errors.js';
-import type { BenchModel, DatabaseServer } from './bench-model.js';
+import type { BenchModel } from './bench-model.js';
+import type { DatabaseServer } from './database.js';
 import { caOf, tlsPlan } from './database-tls.js';
 
 /**

@@ -1,17 +1,8 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { DatabaseTls } from '../kit/api.js';
 import type { ClusterReader } from '../kit/kind.js';
-import type { DatabaseServer, SecretKey } from './bench-model.js';
+import type { DatabaseServer, DatabaseTlsPlan, SecretKey } from './database.js';
 import { requireSecret } from './secret.js';
-
-/** How connections to a database server are encrypted. */
-export interface DatabaseTlsPlan {
-  readonly mode: DatabaseTls['mode'];
-  /** The CA of the server's certificate; undefined where it is not checked. */
-  readonly ca?: SecretKey;
-  /** Secret with the certificate that clients present. */
-  readonly client?: string;
-}
 
 /** Names of the files in a pod, and of the keys of a Secret of type `kubernetes.io/tls`. */
 const [CA, CERTIFICATE, KEY] = ['ca.crt', 'tls.crt', 'tls.key'] as const;

@@ -1,4 +1,5 @@
-import type { BenchModel, DatabaseServer, SecretKey } from '../frappe/bench-model.js';
+import type { BenchModel } from '../frappe/bench-model.js';
+import type { DatabaseServer, SecretKey } from '../frappe/database.js';
 import { DEFAULT_PORTS, ROOT_USERS, serverTlsPlan } from '../frappe/bench-model.js';
 import { Stalled } from '../kit/errors.js';
 import { databaseName, serviceHost, siteNames } from '../kit/names.js';

@@ -1,5 +1,5 @@
 import type { k8s } from 'cdk8s-plus-28';
-import type { DatabaseServer } from '../frappe/bench-model.js';
+import type { DatabaseServer } from '../frappe/database.js';
 import { secretEnv } from '../frappe/pod.js';
 import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';

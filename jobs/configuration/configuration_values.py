@@ -10,8 +10,8 @@ from typing import Any
 
 from job_result import JobError
 from operator_constants import (
-    CONFIG_LOGIN_KEYS,
     CONFIG_FIELD_KEYS,
+    CONFIG_LOGIN_KEYS,
     CONFIG_OWNED_KEYS,
     CONFIG_OWNED_PREFIXES,
     CONFIG_STATE_KEYS,
