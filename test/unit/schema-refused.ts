@@ -194,7 +194,7 @@ export const REFUSED_BENCHES: readonly Refused[] = [
   [
     'a container twice',
     podOf({ containers: [{ name: 'a' }, { name: 'a' }] }),
-    `${TEMPLATE}.spec.containers[1]`,
+    `spec.componentPodTemplates[gunicorn].spec.containers[1]`,
   ],
   [
     'a container without a name',
@@ -210,7 +210,7 @@ export const REFUSED_BENCHES: readonly Refused[] = [
   [
     'a volume twice',
     podOf({ volumes: [{ name: 'a' }, { name: 'a' }] }),
-    `${TEMPLATE}.spec.volumes[1]`,
+    `spec.componentPodTemplates[gunicorn].spec.volumes[1]`,
   ],
   [
     'a variable without a name',
@@ -220,7 +220,7 @@ export const REFUSED_BENCHES: readonly Refused[] = [
   [
     'a variable twice',
     gunicornWith({ env: [{ name: 'A' }, { name: 'A' }] }),
-    `${TEMPLATE}.spec.containers[0].env[1]`,
+    `spec.componentPodTemplates[gunicorn].spec.containers[0].env[1]`,
   ],
   [
     'a variable with a space',

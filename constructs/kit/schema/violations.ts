@@ -16,17 +16,19 @@ import { boundProblem, typeProblem } from './value.js';
 export function violations(
   node: SchemaNode,
   value: unknown,
-  path: string,
+  at: string | Place,
   old?: unknown,
 ): Violation[] {
+  const place = placeOf(at);
+  const { path, listPath } = place;
   if (old !== undefined && equal(old, value)) return [];
   const found: Violation[] = [...own(node, value, path)];
   if (Array.isArray(value) && node.item) {
     const before = oldItems(node, old);
     for (const [i, item] of value.entries()) {
-      found.push(...violations(node.item, item, `${path}[${i}]`, before(item)));
+      found.push(...violations(node.item, item, itemOf(place, i), before(item)));
     }
-    found.push(...itemViolations(node.schema, value, path));
+    found.push(...itemViolations(node.schema, value, listPath));
   } else if (isObject(value)) {
     for (const name of node.schema.required ?? []) {
       if (!Object.hasOwn(value, name)) {
@@ -36,10 +38,32 @@ export function violations(
     for (const [name, field] of Object.entries(value)) {
       const child = fieldNode(node, name);
       if (child)
-        found.push(...violations(child, field, fieldPath(path, name), oldField(old, name)));
+        found.push(...violations(child, field, fieldOf(node, place, name), oldField(old, name)));
     }
   }
   return found;
+}
+
+/** Where a value is. */
+interface Place {
+  readonly path: string;
+  /** The same in messages about items of lists: there the API server writes entries of maps as `[key]`. */
+  readonly listPath: string;
+}
+
+function placeOf(at: string | Place): Place {
+  return typeof at === 'string' ? { path: at, listPath: at } : at;
+}
+
+function itemOf({ path, listPath }: Place, index: number): Place {
+  return { path: `${path}[${index}]`, listPath: `${listPath}[${index}]` };
+}
+
+function fieldOf({ properties }: SchemaNode, { path, listPath }: Place, name: string): Place {
+  return {
+    path: fieldPath(path, name),
+    listPath: properties.has(name) ? fieldPath(listPath, name) : `${listPath}[${name}]`,
+  };
 }
 
 function own({ schema, pattern }: SchemaNode, value: unknown, path: string): Violation[] {
