@@ -82,10 +82,14 @@ export function syncDocument(
   // A migration to version-16 deletes public workspaces with a module; other versions change fields.
   const migrated = resyncs(resource) && image !== undefined ? [{ image }] : [];
   // A site that was created again, or restored, does not have what was written to it before.
-  const hash = hashOf([document, versions, data.uid, ...restored, ...migrated]);
-  const known = isKnown(resource, hash);
+  const inputs = [document, versions, data.uid, ...restored];
+  const hash = hashOf([...inputs, ...migrated]);
+  // Release 0.2.0 has recorded it without the image: that alone is no reason to compare again.
+  const recorded = [hash, hashOf(inputs)].find((one) => isKnown(resource, one));
+  const known = recorded !== undefined;
   if (known && !isDue(resource, data.uid, reader)) {
-    return { hash, data, known, request: undefined, result: undefined, progress: undefined };
+    const nothing = { request: undefined, result: undefined, progress: undefined };
+    return { hash: recorded, data, known, ...nothing };
   }
   const id = hashOf([uid, hash, status.lastSyncTime ?? '']).slice(0, 12);
   const request: DocumentRequest = {

@@ -1,8 +1,7 @@
-import { isObject } from '../../constructs/kit/is-object.js';
+import { admit } from '../../constructs/kit/schema/admit.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { ObjectReference } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import type { AnyKind } from '../../constructs/registry.js';
 import type { Read } from './author-access.js';
 import type { AdmissionChange } from './validate.js';
 
@@ -14,11 +13,14 @@ const MOST = 32;
  * image their content could be read. Whether they exist is not looked at.
  */
 export async function unreadable(
-  { kind, object, old }: AdmissionChange,
+  change: AdmissionChange,
   mayRead: (read: Read) => Promise<boolean>,
 ): Promise<Problem[]> {
-  const known = new Set(old ? referencesOf(kind, old).map(keyOf) : []);
-  const added = referencesOf(kind, object).filter((reference) => !known.has(keyOf(reference)));
+  const { object, old } = change;
+  const known = new Set(old ? referencesOf(change, old).map(keyOf) : []);
+  const added = referencesOf(change, object, old).filter(
+    (reference) => !known.has(keyOf(reference)),
+  );
   const { namespace = 'default' } = object.metadata;
   const kinds = [...new Set(added.map((reference) => reference.kind))];
   const hidden = await Promise.all(
@@ -55,8 +57,19 @@ async function hiddenOf(
     }));
 }
 
-function referencesOf(kind: AnyKind, resource: Resource): readonly ObjectReference[] {
-  return isObject(resource.spec) ? (kind.givenToPods?.(resource) ?? []) : [];
+/** None of an object that its schema refuses: a stored one may be older than the schema. */
+function referencesOf(
+  { kind, group }: AdmissionChange,
+  resource: Resource,
+  old?: Resource,
+): readonly ObjectReference[] {
+  if (!kind.givenToPods) return [];
+  const typed = old && { ...old, apiVersion: resource.apiVersion, kind: resource.kind };
+  const { object, problems } = admit(kind.definition, resource, {
+    group,
+    ...(typed ? { old: typed } : {}),
+  });
+  return problems.length > 0 ? [] : kind.givenToPods(object);
 }
 
 function keyOf({ kind, name }: ObjectReference): string {

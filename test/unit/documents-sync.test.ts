@@ -300,6 +300,12 @@ describe('a migration of the site', () => {
     assert.deepEqual([history.request(), history.status?.phase], [undefined, 'Ready']);
   });
 
+  test('is none where an older release has recorded no image: nothing is compared', () => {
+    const history = new UserHistory({}).reconcile().reconcile(['Created']).reconcile();
+    history.migrated('frappe:15').reconcile();
+    assert.deepEqual([history.request(), history.status?.phase], [undefined, 'Ready']);
+  });
+
   test('undoes no change in the site where none ever is', () => {
     assert.equal(
       synced({ resyncInterval: '0s' }).migrated('frappe:16').reconcile().request(),
