@@ -1,3 +1,4 @@
+import { defined } from './defined.js';
 import type { HealthRule } from './health.js';
 import { MANAGED_BY_LABEL } from './labels.js';
 import type { KubeObject, Resource } from './object.js';
@@ -106,8 +107,7 @@ function modesOfClaim(object: KubeObject): KubeObject {
     kind: object.kind,
     metadata: {
       name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+      ...defined({ namespace, deletionTimestamp }),
       ...(managedBy === undefined ? {} : { labels: { [MANAGED_BY_LABEL]: managedBy } }),
     },
     spec: { accessModes: Array.isArray(modes) ? modes.map(String) : [] },
@@ -118,16 +118,7 @@ function modesOfClaim(object: KubeObject): KubeObject {
 /** An object without its values. */
 function versionOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion } = metadata;
-  return {
-    apiVersion,
-    kind,
-    metadata: {
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    },
-  };
+  return { apiVersion, kind, metadata: { name, ...defined({ namespace, uid, resourceVersion }) } };
 }
 
 /** An Ingress with its host names, its age, its owner and its annotations of a grant. */
@@ -140,9 +131,7 @@ function hostsOfIngress(object: KubeObject): KubeObject {
     kind: object.kind,
     metadata: {
       name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
-      ...(ownerReferences ? { ownerReferences } : {}),
+      ...defined({ namespace, creationTimestamp, ownerReferences }),
       ...(grants.length > 0 ? { annotations: Object.fromEntries(grants) } : {}),
     },
     spec: { rules: (spec.rules ?? []).map(({ host }) => ({ ...(host ? { host } : {}) })) },

@@ -1,3 +1,4 @@
+import { defined } from '../../constructs/kit/defined.js';
 import { cutBelow } from '../../constructs/kit/depth.js';
 import {
   dataEdits,
@@ -87,12 +88,7 @@ function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
     kind,
     metadata: {
       name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-      ...(labels ? { labels } : {}),
-      ...(annotations ? { annotations } : {}),
+      ...defined({ namespace, uid, resourceVersion, deletionTimestamp, labels, annotations }),
       ...(edits.length === 0 ? {} : { managedFields: edits }),
     },
   };
