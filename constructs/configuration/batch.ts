@@ -4,7 +4,7 @@ import type { Construct } from 'constructs';
 import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../frappe/bench-model.js';
 import { FrappeJob } from '../frappe/job.js';
-import { jobCommand } from '../frappe/pod.js';
+import { jobCommand, SCRIPT_RESOURCES } from '../frappe/pod.js';
 import { bareBench, viewSite } from '../frappe/site-model.js';
 import type { SiteConfigEntry } from '../kit/api.js';
 import type { Batch, BatchProps } from '../kit/batch.js';
@@ -21,12 +21,6 @@ import { requestsOf, resultsOf, type ConfigurationRequest } from './request.js';
 
 /** Where the files of Secrets and ConfigMaps are mounted. */
 const VALUES_DIR = '/app-operator/values';
-
-/** The script starts no program of the framework. */
-const RESOURCES = {
-  requests: { cpu: '10m', memory: '32Mi' },
-  limits: { cpu: '1', memory: '128Mi' },
-} as const;
 
 /** What the Job of a bench or a site depends on. */
 interface Target {
@@ -133,7 +127,7 @@ class ConfigurationChart extends Chart {
           { name: 'SITE_CONFIG', value: literal(canonicalJson(entries.map(contentOf))) },
           { name: 'VALUES', value: VALUES_DIR },
         ],
-        resources: RESOURCES,
+        resources: SCRIPT_RESOURCES,
         extraMounts:
           sources.length > 0 ? [{ name: 'values', mountPath: VALUES_DIR, readOnly: true }] : [],
       },

@@ -63,16 +63,19 @@ export interface FrappeContainerProps {
   readonly restartPolicy?: 'Always';
 }
 
+/** Of a container whose script starts no program of the framework. */
+export const SCRIPT_RESOURCES = {
+  requests: { cpu: '10m', memory: '32Mi' },
+  limits: { cpu: '1', memory: '128Mi' },
+} as const;
+
 /**
  * Of an init container that does for a Job's own container what needs a login or a key which no code of
  * the framework may have: it mounts no site, and ends when the Job's own container has ended.
  */
 export const SECRETS_SIDECAR = {
   restartPolicy: 'Always',
-  resources: {
-    requests: { cpu: '10m', memory: '32Mi' },
-    limits: { cpu: '1', memory: '128Mi' },
-  },
+  resources: SCRIPT_RESOURCES,
   mounts: 'Scripts',
 } as const satisfies Partial<FrappeContainerProps>;
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../../runner/api/client.js';
 import type { ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { OperatorProcess } from '../../testbed/operator-process.js';
-import { isReady, untilCount } from './ready.js';
+import { newSite, untilReady } from './ready.js';
 import { aBench, aSite, BENCH_NAME, siteName } from './workload.js';
 
 const NAMESPACE = 'default';
@@ -10,7 +10,6 @@ const CROWD = 'crowd';
 const UNWATCHED = 'unwatched';
 const API = '/apis/app-operator.io/v1alpha1/namespaces';
 const CONCURRENCY = 20;
-const TIMEOUT_MS = 300_000;
 const SAMPLES = 3;
 
 export interface FairnessFigures {
@@ -45,11 +44,12 @@ export async function measureFairness(
     await client.apply(`/api/v1/namespaces/${name}`, namespace, 'benchmark');
   }
   await client.apply(`${API}/${NAMESPACE}/appbenchs/${BENCH_NAME}`, aBench(NAMESPACE), 'benchmark');
-  await ready(client, 'appbenchs', 1);
+  await untilReady(client, NAMESPACE, 'appbenchs', 1);
   let next = 0;
   const sample = async (): Promise<readonly number[]> => {
     const times: number[] = [];
-    for (let count = 0; count < SAMPLES; count++) times.push(await newSite(client, next++));
+    for (let count = 0; count < SAMPLES; count++)
+      times.push(await newSite(client, NAMESPACE, next++));
     return times;
   };
   await sample();
@@ -76,17 +76,6 @@ export async function measureFairness(
   return { crowd, quiet, during, unwatched, restarted, creation };
 }
 
-/** Seconds from the apply of a new site until it is Ready. */
-async function newSite(client: Client, index: number): Promise<number> {
-  const isDone = ready(client, 'appsites', index + 1);
-  await sleep(500);
-  const start = performance.now();
-  const path = `${API}/${NAMESPACE}/appsites/${siteName(index)}`;
-  await client.apply(path, aSite(NAMESPACE, index), 'benchmark');
-  await isDone;
-  return (performance.now() - start) / 1000;
-}
-
 /** Sites whose bench does not exist: each is reconciled and gets a status. */
 async function createCrowd(client: Client, namespace: string, crowd: number): Promise<void> {
   const pending = Array.from({ length: crowd }, (_, index) => index).values();
@@ -98,9 +87,4 @@ async function createCrowd(client: Client, namespace: string, crowd: number): Pr
       }
     }),
   );
-}
-
-function ready(client: Client, plural: string, count: number): Promise<void> {
-  const path = `${API}/${NAMESPACE}/${plural}`;
-  return untilCount(client, { path, passes: isReady, timeoutMs: TIMEOUT_MS }, count);
 }

@@ -6,7 +6,7 @@ import { NGINX_PORT } from '../../constructs/kit/constants.generated.js';
 import type { Client } from '../../runner/api/client.js';
 import type { ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { OperatorProcess } from '../../testbed/operator-process.js';
-import { isReady, untilCount } from './ready.js';
+import { newSite, untilReady } from './ready.js';
 import { aBench, aSite, BENCH_NAME, siteName } from './workload.js';
 
 const NAMESPACE = 'default';
@@ -14,7 +14,6 @@ const TENANT = 'tenant';
 /** Where the proxies of the benches are served instead of in pods. */
 const ADDRESSES = { [NAMESPACE]: '127.0.71.1', [TENANT]: '127.0.71.2' };
 const API = '/apis/app-operator.io/v1alpha1/namespaces';
-const TIMEOUT_MS = 300_000;
 const SAMPLES = 5;
 const WATCH_MS = 20_000;
 const CHUNK = Buffer.alloc(64 * 1024, 'a');
@@ -70,7 +69,7 @@ export async function measureHostile(
       while (checks < sites && behaviour === 'answers pong') await sleep(100);
       await sleep(WATCH_MS);
       const ready: number[] = [];
-      for (let i = 0; i < SAMPLES; i++) ready.push(await newSite(client, next++));
+      for (let i = 0; i < SAMPLES; i++) ready.push(await newSite(client, NAMESPACE, next++));
       figures.push({ behaviour, checks, ready, memory: await operator.peakMemory() });
       await operator.stop();
     }
@@ -113,13 +112,13 @@ async function createTenant(
   await client.apply(`/api/v1/namespaces/${TENANT}`, namespace, 'benchmark');
   for (const name of [NAMESPACE, TENANT]) {
     await client.apply(`${API}/${name}/appbenchs/${BENCH_NAME}`, aBench(name), 'benchmark');
-    await ready(client, `${name}/appbenchs`, 1);
+    await untilReady(client, name, 'appbenchs', 1);
   }
   for (let index = 0; index < sites; index++) {
     const site = shared(aSite(TENANT, index));
     await client.apply(`${API}/${TENANT}/appsites/${siteName(index)}`, site, 'benchmark');
   }
-  await ready(client, `${TENANT}/appsites`, sites);
+  await untilReady(client, TENANT, 'appsites', sites);
   await operator.stop();
 }
 
@@ -129,22 +128,4 @@ function shared(site: KubeObject): KubeObject {
     ...site,
     spec: { ...(site as { spec?: object }).spec, workloads: 'Shared' },
   } as KubeObject;
-}
-
-async function newSite(client: Client, index: number): Promise<number> {
-  const done = ready(client, `${NAMESPACE}/appsites`, index + 1);
-  await sleep(500);
-  const began = performance.now();
-  const path = `${API}/${NAMESPACE}/appsites/${siteName(index)}`;
-  await client.apply(path, aSite(NAMESPACE, index), 'benchmark');
-  await done;
-  return (performance.now() - began) / 1000;
-}
-
-function ready(client: Client, path: string, count: number): Promise<void> {
-  return untilCount(
-    client,
-    { path: `${API}/${path}`, passes: isReady, timeoutMs: TIMEOUT_MS },
-    count,
-  );
 }

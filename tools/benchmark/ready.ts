@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../../runner/api/client.js';
 import { Reflector } from '../../runner/cache/reflector.js';
+import { aSite, siteName } from './workload.js';
 
 export interface Waiting {
   /** Of the collection. */
@@ -51,6 +53,31 @@ export async function untilCount(
   }).finally(() => {
     stop.abort();
   });
+}
+
+const API = '/apis/app-operator.io/v1alpha1/namespaces';
+const TIMEOUT_MS = 300_000;
+
+/** Waits until so many resources of a kind are Ready in a namespace. */
+export function untilReady(
+  client: Client,
+  namespace: string,
+  plural: string,
+  count: number,
+): Promise<void> {
+  const path = `${API}/${namespace}/${plural}`;
+  return untilCount(client, { path, passes: isReady, timeoutMs: TIMEOUT_MS }, count);
+}
+
+/** Seconds from the apply of a new site until it is Ready, beside `index` others. */
+export async function newSite(client: Client, namespace: string, index: number): Promise<number> {
+  const isDone = untilReady(client, namespace, 'appsites', index + 1);
+  await sleep(500);
+  const start = performance.now();
+  const path = `${API}/${namespace}/appsites/${siteName(index)}`;
+  await client.apply(path, aSite(namespace, index), 'benchmark');
+  await isDone;
+  return (performance.now() - start) / 1000;
 }
 
 interface WithStatus extends KubeObject {
