@@ -17,7 +17,11 @@ const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 const RETRY_MS = 1_000;
 
 /** Names of the StorageClasses; the first is the default. */
-export const STORAGE_CLASSES = ['standard', 'limited'] as const;
+export const STORAGE_CLASSES = ['standard', 'limited', 'one-node'] as const;
+
+/** As the provisioner of kind and k3s words it. */
+const ONE_NODE_ONLY =
+  'failed to provision volume with StorageClass "one-node": NodePath only supports ReadWriteOnce and ReadWriteOncePod (1.22+) access modes';
 
 interface PersistentVolumeClaim extends KubeObject {
   readonly metadata: ObjectMeta & { readonly namespace: string; readonly uid: string };
@@ -52,11 +56,13 @@ export interface ProvisionerProps {
 
 /**
  * Provisions, resizes and deletes the volumes of PersistentVolumeClaims: a `standard` volume is a
- * folder of any size and access mode, a `limited` volume is as large as its request.
+ * folder of any size and access mode, a `limited` volume is as large as its request, and `one-node`
+ * refuses access modes of several nodes.
  */
 export class Provisioner {
   readonly #pvcs = new Map<string, PersistentVolumeClaim>();
   readonly #volumes = new Map<string, Volume>();
+  readonly #refused = new Set<string>();
   readonly #stop = new AbortController();
   #changed = Promise.withResolvers<undefined>();
   #running: Promise<unknown> | undefined;
@@ -139,10 +145,37 @@ export class Provisioner {
     const name = `pvc-${metadata.uid}`;
     // A claim is provisioned when its first pod is scheduled.
     if (!metadata.annotations?.[SELECTED_NODE] || this.#volumes.has(`/${name}`)) return;
+    if (spec.storageClassName === 'one-node' && !spec.accessModes.every(isOfOneNode)) {
+      await this.#refuse(pvc);
+      return;
+    }
     const { storage } = spec.resources.requests;
     await this.props.storage.create(name, bytesOf(storage), spec.storageClassName === 'limited');
     const path = this.props.storage.directory(name);
     await this.props.client.apply(`${VOLUMES}/${name}`, volumeFor(pvc, name, path), PROVISIONER);
+  }
+
+  /** Says once in an Event why a claim stays Pending. */
+  async #refuse({ metadata: { namespace, name, uid } }: PersistentVolumeClaim): Promise<void> {
+    if (this.#refused.has(uid)) return;
+    const now = new Date().toISOString().replace(/\..*/, 'Z');
+    const event = {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { generateName: `${name}.`, namespace },
+      involvedObject: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid },
+      type: 'Warning',
+      reason: 'ProvisioningFailed',
+      message: ONE_NODE_ONLY,
+      source: { component: PROVISIONER },
+      firstTimestamp: now,
+      lastTimestamp: now,
+      count: 1,
+    };
+    await this.props.client.request('POST', `/api/v1/namespaces/${namespace}/events`, {
+      body: event,
+    });
+    this.#refused.add(uid);
   }
 
   async #grow(pvc: PersistentVolumeClaim, volumeName: string): Promise<void> {
@@ -174,6 +207,10 @@ export class Provisioner {
       if (!isNotFound(error)) throw error;
     }
   }
+}
+
+function isOfOneNode(mode: string): boolean {
+  return mode === 'ReadWriteOnce' || mode === 'ReadWriteOncePod';
 }
 
 function isOurs(storageClassName: string | undefined): boolean {
