@@ -1,0 +1,8 @@
+/** Tests that share one cluster, one after the other; `second-cluster.ts` has the others. */
+import './databases.test.js';
+import './faults.test.js';
+import './first-site.test.js';
+import './node.test.js';
+import './serving.test.js';
+import './site-kinds.test.js';
+import './volumes.test.js';
