@@ -49,6 +49,38 @@ suite('changes', { skip }, () => {
     );
   }
 
+  /**
+   * Does work on a node that is slow: for two seconds after a pod has begun to end, its Service still
+   * sends requests to it. Pods serve for five.
+   */
+  async function withSlowProxy(work: () => Promise<unknown>): Promise<void> {
+    const { node } = cluster;
+    const ending = new Set<string>();
+    let over = false;
+    const isOver = (): boolean => over;
+    const hasNewEnd = async (): Promise<boolean> => {
+      const all = await cluster.pods(namespace);
+      const ends = all.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+      const fresh = ends.filter(({ metadata: { name } }) => !ending.has(name));
+      for (const { metadata } of fresh) ending.add(metadata.name);
+      return fresh.length > 0;
+    };
+    const delay = async (): Promise<void> => {
+      while (!isOver()) {
+        node.suspendProxy();
+        while (!isOver() && !(await hasNewEnd())) await sleep(100);
+        await sleep(2_000);
+        node.resumeProxy();
+        await sleep(1_000);
+      }
+    };
+    try {
+      await Promise.all([work().finally(() => (over = true)), delay()]);
+    } finally {
+      node.resumeProxy();
+    }
+  }
+
   test('scaling by hand, up and down', () =>
     sites.withoutLoss('scaling gunicorn and nginx to 2 and back', async () => {
       for (const count of [2, 1]) {
@@ -115,18 +147,22 @@ suite('changes', { skip }, () => {
   });
 
   test('gunicorn and nginx are restarted by hand', () =>
-    sites.withoutLoss('kubectl rollout restart of gunicorn and nginx', async () => {
-      const names = ['bench-gunicorn', 'shop-gunicorn', 'bench-nginx'];
-      const before = new Set<unknown>();
-      for (const name of names) {
-        for (const pod of await cluster.pods(namespace, `app=${name}`))
-          before.add(pod.metadata.uid);
-        await cluster.node.kubectl([
-          ...['rollout', 'restart', `deployment/${name}`, `--namespace=${namespace}`],
-        ]);
-      }
-      await Promise.all(names.map((name) => pods(name, 1, (pod) => !before.has(pod.metadata.uid))));
-    }));
+    sites.withoutLoss('kubectl rollout restart of gunicorn and nginx', () =>
+      withSlowProxy(async () => {
+        const names = ['bench-gunicorn', 'shop-gunicorn', 'bench-nginx'];
+        const before = new Set<unknown>();
+        for (const name of names) {
+          for (const pod of await cluster.pods(namespace, `app=${name}`))
+            before.add(pod.metadata.uid);
+          await cluster.node.kubectl([
+            ...['rollout', 'restart', `deployment/${name}`, `--namespace=${namespace}`],
+          ]);
+        }
+        await Promise.all(
+          names.map((name) => pods(name, 1, (pod) => !before.has(pod.metadata.uid))),
+        );
+      }),
+    ));
 
   test("another password in the administrator's Secret is the site's", async () => {
     const secret = (password: string): Promise<unknown> =>

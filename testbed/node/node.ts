@@ -56,6 +56,10 @@ export interface RealNode extends AsyncDisposable {
   stopKubelet(): Promise<void>;
   /** The kubelet comes back; resolves when the node is Ready. */
   startKubelet(): Promise<void>;
+  /** Services keep their endpoints, as on a node that is slow to learn of changes. */
+  suspendProxy(): void;
+  /** Services get the endpoints that have changed meanwhile. */
+  resumeProxy(): void;
   /** Folder of a volume's files, by the name of its PersistentVolume. */
   volumeDirectory(volume: string): string;
   /** Ends and removes everything; can be called again. */
@@ -165,6 +169,19 @@ class StartedNode implements RealNode {
 
   stopKubelet(): Promise<void> {
     return this.controlPlane.stopProcess('kubelet');
+  }
+
+  suspendProxy(): void {
+    this.#signalProxy('SIGSTOP');
+  }
+
+  resumeProxy(): void {
+    this.#signalProxy('SIGCONT');
+  }
+
+  #signalProxy(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    const running = this.controlPlane.processes.find(({ name }) => name === 'kube-proxy');
+    if (running) process.kill(running.pid, signal);
   }
 
   async startKubelet(): Promise<void> {
