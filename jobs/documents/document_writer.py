@@ -14,6 +14,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from database_tls import encrypt_framework
+from desk_entries import (
+    ENTRIES,
+    SIDEBAR,
+    WORKSPACE,
+    belongs_to_app,
+    clear_cached,
+    entries_of,
+    has_entries,
+)
 from job_result import JobError, log
 from secret_redaction import redact
 
@@ -280,6 +289,7 @@ class DocumentWriter:
             if was_enabled and not doc.get("enabled"):
                 self.end_sessions(document)
         changed = self.set_password(document, desired) or differing
+        changed = self.show_on_desk(document, desired) or changed
         outcome = "Created" if not stored else "Changed" if changed else "Unchanged"
         return outcome, "", desired.ignored
 
@@ -308,10 +318,70 @@ class DocumentWriter:
         if not self.is_managed(doc, document):
             return "Absent", "", []
         self.end_sessions(document)
+        is_workspace = document["doctype"] == WORKSPACE and has_entries(self.frappe)
+        if is_workspace and not doc.get("public"):
+            self.add_my_workspaces()
         self.frappe.delete_doc(
             document["doctype"], document["name"], force=True, ignore_permissions=True
         )
+        if is_workspace and doc.get("public"):
+            self.remove_from_desk(document["name"])
         return "Deleted", "", []
+
+    # --- the desk of version-16 -----------------------------------------------------------------
+
+    def show_on_desk(self, document: Document, desired: DesiredDocument) -> bool:
+        """Writes the sidebar and the icon of a workspace. Returns whether anything differed."""
+        if document["doctype"] != WORKSPACE or not has_entries(self.frappe):
+            return False
+        changed = self.forget_app(document["name"], desired)
+        entries = entries_of(document)
+        if not entries:
+            return self.remove_from_desk(document["name"]) or changed
+        written = [
+            self.present(entry)[0]
+            for entry in entries
+            if not self.frappe.db.exists(entry["doctype"], entry["name"])
+            or not belongs_to_app(self.frappe, entry["doctype"], entry["name"])
+        ]
+        if changed or any(outcome != "Unchanged" for outcome in written):
+            clear_cached(self.frappe)
+            return True
+        return False
+
+    def forget_app(self, name: str, desired: DesiredDocument) -> bool:
+        """A migration deletes a public workspace with a module and an app that has no file of it.
+
+        The framework sets the app on each save, and finds it by the module where it is empty.
+        """
+        doc = self.frappe.get_doc(WORKSPACE, name)
+        if desired.fields.get("app") or not doc.get("app") or not doc.get("module"):
+            return False
+        if self.has_file(doc):
+            return False
+        self.frappe.db.set_value(WORKSPACE, name, "app", None)
+        return True
+
+    def remove_from_desk(self, name: str) -> bool:
+        frappe = self.frappe
+        found = [
+            doctype
+            for doctype in reversed(ENTRIES)
+            if frappe.db.exists(doctype, name) and not belongs_to_app(frappe, doctype, name)
+        ]
+        for doctype in found:
+            frappe.delete_doc(doctype, name, force=True, ignore_permissions=True)
+        if found:
+            clear_cached(frappe)
+        return bool(found)
+
+    def add_my_workspaces(self) -> None:
+        """Version 16.4 does not delete a private workspace where this sidebar does not exist."""
+        name = f"My Workspaces-{self.frappe.session.user}"
+        if not self.frappe.db.exists(SIDEBAR, name):
+            sidebar = self.frappe.new_doc(SIDEBAR)
+            sidebar.set("title", name)
+            sidebar.insert(ignore_permissions=True)
 
     # --- checks -------------------------------------------------------------------------------
 
