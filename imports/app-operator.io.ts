@@ -3528,6 +3528,20 @@ export interface AppSiteSpec {
   readonly siteConfig?: AppSiteSpecSiteConfig[];
 
   /**
+   * Answers of the framework's setup wizard: users land in the desk at their first login. A site whose wizard is done is not changed, and a later change of these fields has no effect on it.
+   *
+   * @schema AppSiteSpec#setup
+   */
+  readonly setup?: AppSiteSpecSetup;
+
+  /**
+   * Identity providers that users log in with: a Social Login Key each. Others in the site are left alone; one that is removed here is deleted there.
+   *
+   * @schema AppSiteSpec#sso
+   */
+  readonly sso?: AppSiteSpecSso[];
+
+  /**
    * Shows the framework's maintenance page to visitors while true.
    *
    * @schema AppSiteSpec#maintenance
@@ -3591,6 +3605,8 @@ export function toJson_AppSiteSpec(obj: AppSiteSpec | undefined): Record<string,
     'ingress': toJson_AppSiteSpecIngress(obj.ingress),
     'adminPasswordSecretRef': toJson_AppSiteSpecAdminPasswordSecretRef(obj.adminPasswordSecretRef),
     'siteConfig': obj.siteConfig?.map(y => toJson_AppSiteSpecSiteConfig(y)),
+    'setup': toJson_AppSiteSpecSetup(obj.setup),
+    'sso': obj.sso?.map(y => toJson_AppSiteSpecSso(y)),
     'maintenance': obj.maintenance,
     'podTemplate': toJson_AppSiteSpecPodTemplate(obj.podTemplate),
     'componentPodTemplates': ((obj.componentPodTemplates) === undefined) ? undefined : (Object.entries(obj.componentPodTemplates).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: toJson_AppSiteSpecComponentPodTemplates(i[1]) }), {})),
@@ -4097,6 +4113,190 @@ export function toJson_AppSiteSpecSiteConfig(obj: AppSiteSpecSiteConfig | undefi
     'key': obj.key,
     'value': obj.value,
     'valueFrom': toJson_AppSiteSpecSiteConfigValueFrom(obj.valueFrom),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Answers of the framework's setup wizard: users land in the desk at their first login. A site whose wizard is done is not changed, and a later change of these fields has no effect on it.
+ *
+ * @schema AppSiteSpecSetup
+ */
+export interface AppSiteSpecSetup {
+  /**
+   * Code of the site's language, such as `en` or `pt-BR`.
+   *
+   * @schema AppSiteSpecSetup#language
+   */
+  readonly language?: string;
+
+  /**
+   * Name of the country in the framework's list, such as `Germany`.
+   *
+   * @schema AppSiteSpecSetup#country
+   */
+  readonly country: string;
+
+  /**
+   * Time zone of the site, such as `Europe/Berlin`.
+   *
+   * @schema AppSiteSpecSetup#timeZone
+   */
+  readonly timeZone: string;
+
+  /**
+   * Code of the currency, such as `EUR`.
+   *
+   * @schema AppSiteSpecSetup#currency
+   */
+  readonly currency: string;
+
+  /**
+   * The first company. Required where ERPNext is one of the site's apps; without it, it has no effect.
+   *
+   * @schema AppSiteSpecSetup#company
+   */
+  readonly company?: AppSiteSpecSetupCompany;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSetup' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSetup(obj: AppSiteSpecSetup | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'language': obj.language,
+    'country': obj.country,
+    'timeZone': obj.timeZone,
+    'currency': obj.currency,
+    'company': toJson_AppSiteSpecSetupCompany(obj.company),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An identity provider that users log in with. The framework knows Facebook, Frappe, GitHub, Google, Keycloak, Office 365, Salesforce and fairlogin, with their addresses; a field that is given overrides them.
+ *
+ * @schema AppSiteSpecSso
+ */
+export interface AppSiteSpecSso {
+  /**
+   * Name of the provider, the text of its button. A provider that the framework knows is written as above.
+   *
+   * @schema AppSiteSpecSso#provider
+   */
+  readonly provider: string;
+
+  /**
+   * Whether users can log in with it.
+   *
+   * @schema AppSiteSpecSso#enabled
+   */
+  readonly enabled?: boolean;
+
+  /**
+   * The client's id at the provider.
+   *
+   * @schema AppSiteSpecSso#clientID
+   */
+  readonly clientId: AppSiteSpecSsoClientId;
+
+  /**
+   * The client's secret at the provider.
+   *
+   * @schema AppSiteSpecSso#clientSecret
+   */
+  readonly clientSecret: AppSiteSpecSsoClientSecret;
+
+  /**
+   * URL that other addresses of the provider begin with, such as `https://id.example.com/realms/main`.
+   *
+   * @schema AppSiteSpecSso#baseURL
+   */
+  readonly baseUrl?: string;
+
+  /**
+   * Where users log in: a URL, or a path below `baseURL`.
+   *
+   * @schema AppSiteSpecSso#authorizeURL
+   */
+  readonly authorizeUrl?: string;
+
+  /**
+   * Where the site gets its token: a URL, or a path below `baseURL`.
+   *
+   * @schema AppSiteSpecSso#accessTokenURL
+   */
+  readonly accessTokenUrl?: string;
+
+  /**
+   * Path of the site that the provider sends users back to. By default `/api/method/frappe.integrations.oauth2_logins.custom/<name>`, where the name is the provider's in lower case, with `_` for spaces and hyphens.
+   *
+   * @schema AppSiteSpecSso#redirectURL
+   */
+  readonly redirectUrl?: string;
+
+  /**
+   * Where the site reads who the user is: a URL, or a path below `baseURL`.
+   *
+   * @schema AppSiteSpecSso#apiEndpoint
+   */
+  readonly apiEndpoint?: string;
+
+  /**
+   * Parameters of requests to `apiEndpoint`.
+   *
+   * @schema AppSiteSpecSso#apiEndpointParameters
+   */
+  readonly apiEndpointParameters?: { [key: string]: string };
+
+  /**
+   * Parameters of the address where users log in. By default `response_type: code` and `scope: openid email profile`.
+   *
+   * @schema AppSiteSpecSso#authorizeParameters
+   */
+  readonly authorizeParameters?: { [key: string]: string };
+
+  /**
+   * Property of the provider's answer that identifies the user.
+   *
+   * @schema AppSiteSpecSso#userIDProperty
+   */
+  readonly userIdProperty?: string;
+
+  /**
+   * Whether a login creates a user who does not exist. By default as the site's Website Settings say.
+   *
+   * @schema AppSiteSpecSso#signUps
+   */
+  readonly signUps?: AppSiteSpecSsoSignUps;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSso' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSso(obj: AppSiteSpecSso | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'provider': obj.provider,
+    'enabled': obj.enabled,
+    'clientID': toJson_AppSiteSpecSsoClientId(obj.clientId),
+    'clientSecret': toJson_AppSiteSpecSsoClientSecret(obj.clientSecret),
+    'baseURL': obj.baseUrl,
+    'authorizeURL': obj.authorizeUrl,
+    'accessTokenURL': obj.accessTokenUrl,
+    'redirectURL': obj.redirectUrl,
+    'apiEndpoint': obj.apiEndpoint,
+    'apiEndpointParameters': ((obj.apiEndpointParameters) === undefined) ? undefined : (Object.entries(obj.apiEndpointParameters).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'authorizeParameters': ((obj.authorizeParameters) === undefined) ? undefined : (Object.entries(obj.authorizeParameters).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'userIDProperty': obj.userIdProperty,
+    'signUps': obj.signUps,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -4724,6 +4924,134 @@ export function toJson_AppSiteSpecSiteConfigValueFrom(obj: AppSiteSpecSiteConfig
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * The first company. Required where ERPNext is one of the site's apps; without it, it has no effect.
+ *
+ * @schema AppSiteSpecSetupCompany
+ */
+export interface AppSiteSpecSetupCompany {
+  /**
+   * Name of the company.
+   *
+   * @schema AppSiteSpecSetupCompany#name
+   */
+  readonly name: string;
+
+  /**
+   * Abbreviation, which the names of accounts and warehouses end with. By default the first letters of the words of the name.
+   *
+   * @schema AppSiteSpecSetupCompany#abbreviation
+   */
+  readonly abbreviation?: string;
+
+  /**
+   * Name of the chart of accounts. By default the first one that ERPNext offers for the country.
+   *
+   * @schema AppSiteSpecSetupCompany#chartOfAccounts
+   */
+  readonly chartOfAccounts?: string;
+
+  /**
+   * First day of the fiscal year, as month and day.
+   *
+   * @schema AppSiteSpecSetupCompany#fiscalYearStart
+   */
+  readonly fiscalYearStart?: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSetupCompany' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSetupCompany(obj: AppSiteSpecSetupCompany | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'abbreviation': obj.abbreviation,
+    'chartOfAccounts': obj.chartOfAccounts,
+    'fiscalYearStart': obj.fiscalYearStart,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The client's id at the provider.
+ *
+ * @schema AppSiteSpecSsoClientId
+ */
+export interface AppSiteSpecSsoClientId {
+  /**
+   * The id itself.
+   *
+   * @schema AppSiteSpecSsoClientId#value
+   */
+  readonly value?: string;
+
+  /**
+   * A key of a Secret.
+   *
+   * @schema AppSiteSpecSsoClientId#secretKeyRef
+   */
+  readonly secretKeyRef?: AppSiteSpecSsoClientIdSecretKeyRef;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSsoClientId' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSsoClientId(obj: AppSiteSpecSsoClientId | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'value': obj.value,
+    'secretKeyRef': toJson_AppSiteSpecSsoClientIdSecretKeyRef(obj.secretKeyRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The client's secret at the provider.
+ *
+ * @schema AppSiteSpecSsoClientSecret
+ */
+export interface AppSiteSpecSsoClientSecret {
+  /**
+   * A key of a Secret.
+   *
+   * @schema AppSiteSpecSsoClientSecret#secretKeyRef
+   */
+  readonly secretKeyRef: AppSiteSpecSsoClientSecretSecretKeyRef;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSsoClientSecret' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSsoClientSecret(obj: AppSiteSpecSsoClientSecret | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'secretKeyRef': toJson_AppSiteSpecSsoClientSecretSecretKeyRef(obj.secretKeyRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Whether a login creates a user who does not exist. By default as the site's Website Settings say.
+ *
+ * @schema AppSiteSpecSsoSignUps
+ */
+export enum AppSiteSpecSsoSignUps {
+  /** Allow */
+  ALLOW = "Allow",
+  /** Deny */
+  DENY = "Deny",
+}
+
+/**
  * A toleration of a node's taint, as in a pod's spec.
  *
  * @schema AppSiteSpecPodTemplateTolerations
@@ -5084,6 +5412,78 @@ export enum AppSiteSpecSiteConfigValueFromFormat {
   /** JSON */
   JSON = "JSON",
 }
+
+/**
+ * A key of a Secret.
+ *
+ * @schema AppSiteSpecSsoClientIdSecretKeyRef
+ */
+export interface AppSiteSpecSsoClientIdSecretKeyRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecSsoClientIdSecretKeyRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppSiteSpecSsoClientIdSecretKeyRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSsoClientIdSecretKeyRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSsoClientIdSecretKeyRef(obj: AppSiteSpecSsoClientIdSecretKeyRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A key of a Secret.
+ *
+ * @schema AppSiteSpecSsoClientSecretSecretKeyRef
+ */
+export interface AppSiteSpecSsoClientSecretSecretKeyRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecSsoClientSecretSecretKeyRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppSiteSpecSsoClientSecretSecretKeyRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecSsoClientSecretSecretKeyRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecSsoClientSecretSecretKeyRef(obj: AppSiteSpecSsoClientSecretSecretKeyRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
  * How the key relates to the value.

@@ -17,6 +17,7 @@ import type { Resource } from '../kit/object.js';
 import { Job } from '../kit/object-kind.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from '../site/api.js';
+import { loginContent, loginFiles, type FirstLogin, type LoginFile } from './first-login.js';
 import { requestsOf, resultsOf, type ConfigurationRequest } from './request.js';
 
 /** Where the files of Secrets and ConfigMaps are mounted. */
@@ -108,8 +109,8 @@ class ConfigurationChart extends Chart {
     super(scope, id, { disableResourceNameHashes: true });
     const [request] = requests;
     if (!request) return;
-    const { entries } = request;
-    const sources = entries.flatMap(sourceOf);
+    const { entries, login } = request;
+    const sources = [...entries.flatMap(sourceOf), ...loginFiles(login?.sso).map(sourceOfLogin)];
     new FrappeJob(new Stage(this, 'write'), 'job', {
       bench,
       owner: resource,
@@ -126,8 +127,10 @@ class ConfigurationChart extends Chart {
           { name: 'REQUEST', value: request.id },
           { name: 'SITE_CONFIG', value: literal(canonicalJson(entries.map(contentOf))) },
           { name: 'VALUES', value: VALUES_DIR },
+          ...(login ? loginEnv(login, bench) : []),
         ],
-        resources: SCRIPT_RESOURCES,
+        // The framework's wizard needs what its workers need.
+        resources: login ? bench.componentResources.workerDefault : SCRIPT_RESOURCES,
         extraMounts:
           sources.length > 0 ? [{ name: 'values', mountPath: VALUES_DIR, readOnly: true }] : [],
       },
@@ -156,4 +159,22 @@ function sourceOf({ valueFrom }: SiteConfigEntry, index: number): k8s.VolumeProj
   const items = (key: string) => ({ optional: true, items: [{ key, path: String(index) }] });
   if (secret) return [{ secret: { name: secret.name, ...items(secret.key) } }];
   return map ? [{ configMap: { name: map.name, ...items(map.key) } }] : [];
+}
+
+/** The script uses the framework where it gets these. */
+function loginEnv({ setup, sso }: FirstLogin, bench: BenchModel): readonly k8s.EnvVar[] {
+  const variable = (name: string, value: unknown) => ({
+    name,
+    value: literal(canonicalJson(value)),
+  });
+  return [
+    { name: 'IMAGE', value: bench.image.reference },
+    ...(setup ? [variable('SITE_SETUP', setup)] : []),
+    ...(sso ? [variable('SITE_SSO', sso.map(loginContent))] : []),
+  ];
+}
+
+function sourceOfLogin({ file, reference }: LoginFile): k8s.VolumeProjection {
+  const items = [{ key: reference.key, path: file }];
+  return { secret: { name: reference.name, optional: true, items } };
 }

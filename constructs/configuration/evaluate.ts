@@ -3,6 +3,7 @@ import type { ConditionResult } from '../kit/condition.js';
 import { defined } from '../kit/defined.js';
 import type { Observation, StatusResult } from '../kit/kind.js';
 import { decide, type Policy } from '../kit/policy.js';
+import type { FirstLogin } from './first-login.js';
 import { CONFIGURATION_APPLIED, type ConfigurationSync, type ConfiguredResource } from './sync.js';
 
 /** What the declared keys add to the status of a resource. */
@@ -105,7 +106,9 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
     applies: ({ result }) => result?.outcome === 'Failed',
     result({ result, before, hash, init }) {
       const { message = '', time = '' } = result ?? {};
-      const reason = result?.reason === 'KeyMissing' ? 'KeyMissing' : 'ValueInvalid';
+      const isMissing = result?.reason === 'KeyMissing';
+      const invalid = result?.reason === 'SetupFailed' ? 'SetupFailed' : 'ValueInvalid';
+      const reason = isMissing ? 'KeyMissing' : invalid;
       const failed = { hash, init, lastSyncTime: time, outcome: 'Failed' } as const;
       return {
         condition: conditionResult(reason, `${message}; no key was changed`),
@@ -115,7 +118,8 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
   },
   {
     name: 'all keys are removed',
-    applies: ({ result, keys }) => result !== undefined && keys.length === 0,
+    applies: ({ result, keys, login }) =>
+      result !== undefined && keys.length === 0 && !login?.setup && !login?.sso?.length,
     // Processes that have read a removed key at their start get another hash, and restart.
     result: () => ({ status: undefined }),
   },
@@ -143,8 +147,9 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
   {
     name: 'waiting for the Job',
     applies: () => true,
-    result({ stuck, job, initJob, prepared, before, file }) {
-      const waiting = `waiting for Job ${prepared ? job : initJob} to set the keys of ${file}`;
+    result({ stuck, job, initJob, prepared, before, file, login }) {
+      const purpose = login ? 'configure the site' : `set the keys of ${file}`;
+      const waiting = `waiting for Job ${prepared ? job : initJob} to ${purpose}`;
       return {
         condition: conditionResult(stuck?.reason ?? 'Applying', stuck?.message ?? waiting),
         status: before,
@@ -176,7 +181,10 @@ function repairOf({ result, before, known }: Context): SiteConfigStatus['repaire
   return { time: result.time, keys: result.keys };
 }
 
-function applied({ file, keys }: Context, { restarting }: SiteConfigStatus): ConditionResult {
+function applied(
+  { file, keys, login }: Context,
+  { restarting }: SiteConfigStatus,
+): ConditionResult {
   if (restarting) {
     const message = `the keys of ${file} are set; processes that read them at their start are being restarted`;
     return conditionResult('Restarting', message);
@@ -185,7 +193,22 @@ function applied({ file, keys }: Context, { restarting }: SiteConfigStatus): Con
     keys.length === 0
       ? `the removed keys are deleted from ${file}`
       : `${file} has the declared values: ${listed(keys)}`;
+  if (login) {
+    const parts = [...loginParts(login), ...(keys.length === 0 ? [] : [message])];
+    const text =
+      parts.length === 0 ? 'the removed identity providers are deleted' : parts.join('; ');
+    return { type: CONFIGURATION_APPLIED, status: 'True', reason: 'Applied', message: text };
+  }
   return { type: CONFIGURATION_APPLIED, status: 'True', reason: 'Applied', message };
+}
+
+function loginParts({ setup, sso = [] }: FirstLogin): readonly string[] {
+  return [
+    ...(setup ? ['the setup wizard is done'] : []),
+    ...(sso.length === 0
+      ? []
+      : [`users log in with ${listed(sso.map(({ provider }) => provider))}`]),
+  ];
 }
 
 function conditionResult(reason: string, message: string): ConditionResult {

@@ -9,4 +9,5 @@ export const CONFIGURATION_REASONS = {
   ConfigMapMissing: 'missing',
   KeyMissing: 'missing',
   ValueInvalid: 'invalid',
+  SetupFailed: 'failure',
 } as const satisfies Reasons;

@@ -1,3 +1,4 @@
+import type { FirstLogin } from './first-login.js';
 import type { SiteConfig } from '../kit/api.js';
 import type { Index } from '../kit/kind.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
@@ -10,6 +11,8 @@ export interface ConfigurationRequest extends KubeObject {
   /** Twelve hexadecimal digits. They change with the content, and with each comparison that is due. */
   readonly id: string;
   readonly entries: SiteConfig;
+  /** What the site's first users need; undefined where the site declares nothing of it. */
+  readonly login?: FirstLogin;
 }
 
 /** The result of a request, in the operator's memory, under the request's id. */

@@ -2,7 +2,7 @@ import type { SiteConfig } from '../kit/api.js';
 import type { ClusterReader, ObjectReference } from '../kit/kind.js';
 import { uidOf, versionOf, type KubeObject } from '../kit/object.js';
 
-type SourceReference = ObjectReference & { readonly kind: 'Secret' | 'ConfigMap' };
+export type SourceReference = ObjectReference & { readonly kind: 'Secret' | 'ConfigMap' };
 
 /** A Secret or a ConfigMap that an entry names. */
 export interface ConfigurationSource {
@@ -32,7 +32,16 @@ export function sourcesOf(
   namespace: string,
   reader: ClusterReader,
 ): readonly ConfigurationSource[] {
-  return configurationReferences(entries).map(({ kind, name, path }) => {
+  return readSources(configurationReferences(entries), namespace, reader);
+}
+
+/** The objects that references name, with what the cluster has. */
+export function readSources(
+  references: readonly SourceReference[],
+  namespace: string,
+  reader: ClusterReader,
+): readonly ConfigurationSource[] {
+  return references.map(({ kind, name, path }) => {
     const version = reader.get(kind, namespace, name, identityOf);
     const problem =
       version === undefined ? `there is no ${kind} "${name}" in namespace ${namespace}` : undefined;

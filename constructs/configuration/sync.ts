@@ -6,9 +6,10 @@ import { Stalled } from '../kit/errors.js';
 import { canonicalJson, hashOf } from '../kit/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { KubeObject, Resource } from '../kit/object.js';
+import { referencesOf, type FirstLogin } from './first-login.js';
 import { configurationProblems } from './problems.js';
 import type { ConfigurationRequest, ConfigurationResult } from './request.js';
-import { sourcesOf, type ConfigurationSource } from './sources.js';
+import { readSources, sourcesOf, type ConfigurationSource } from './sources.js';
 
 /** A resource that declares keys of a configuration file. */
 export type ConfiguredResource = Resource<
@@ -35,6 +36,8 @@ export interface ConfigurationFile {
 /** The state of the keys that a resource declares. */
 export interface ConfigurationSync extends ConfigurationFile {
   readonly hash: string;
+  /** What the first users of a site need; undefined where the resource declares nothing of it. */
+  readonly login: FirstLogin | undefined;
   /** Run of the init Job. */
   readonly init: string;
   /** Hash of the keys that processes read at their start. */
@@ -59,7 +62,7 @@ const INTERVAL_MS = 3_600_000;
 const RETRY_MS = 600_000;
 
 /** Reasons by which the Job says that it could not use a value. */
-const RESULTS: ReadonlySet<string> = new Set(['KeyMissing', 'ValueInvalid']);
+const RESULTS: ReadonlySet<string> = new Set(['KeyMissing', 'ValueInvalid', 'SetupFailed']);
 
 /** Keys that processes read once, at their start. */
 const READ_AT_START: ReadonlySet<string> = new Set([
@@ -76,27 +79,44 @@ const READ_AT_START: ReadonlySet<string> = new Set([
  */
 export function syncConfiguration(
   resource: ConfiguredResource,
-  props: ConfigurationFile & { readonly init: string },
+  props: ConfigurationFile & { readonly init: string; readonly login?: FirstLogin | undefined },
   reader: ClusterReader,
 ): ConfigurationSync | undefined {
   const { metadata, spec, status = {} } = resource;
   const entries = entriesOf(spec);
   const { siteConfig: before } = status;
-  if (entries.length === 0 && !before) return undefined;
+  const { login } = props;
+  if (entries.length === 0 && (login ?? before) === undefined) return undefined;
   const { namespace = 'default', uid = '' } = metadata;
-  const sources = sourcesOf(entries, namespace, reader);
-  const hash = hashOf([uid, entries, sources.map(({ version = '' }) => version)]);
+  const sources = [
+    ...sourcesOf(entries, namespace, reader),
+    ...readSources(referencesOf(login), namespace, reader),
+  ];
+  const hash = contentHash(uid, { entries, sources, login });
   const known = isKnown(status, hash);
   const isWanted = !known || before?.init !== props.init || isDue(before, uid, reader);
   return {
     ...props,
+    login,
     hash,
     restart: restartOf(props.file, entries, sources),
     missing: sources.find(({ problem }) => problem !== undefined),
     known,
     first: !wasSet(before) && !wasReady(status),
-    ...(isWanted ? requested(resource, { ...props, hash, entries }, reader) : NOT_REQUESTED),
+    ...(isWanted ? requested(resource, { ...props, hash, entries, login }, reader) : NOT_REQUESTED),
   };
+}
+
+function contentHash(
+  uid: string,
+  props: {
+    readonly entries: SiteConfig;
+    readonly sources: readonly ConfigurationSource[];
+    readonly login: FirstLogin | undefined;
+  },
+): string {
+  const versions = props.sources.map(({ version = '' }) => version);
+  return hashOf([uid, props.entries, versions, ...(props.login ? [props.login] : [])]);
 }
 
 /**
@@ -117,16 +137,19 @@ const NOT_REQUESTED: Requested = { wanted: undefined, result: undefined, stuck: 
 /** The request, and what has become of it. */
 function requested(
   { apiVersion, metadata: { namespace = 'default', name }, status }: ConfiguredResource,
-  props: Pick<ConfigurationSync, 'hash' | 'init' | 'request' | 'progress'> & {
+  props: Pick<ConfigurationSync, 'hash' | 'init' | 'login' | 'request' | 'progress'> & {
     readonly entries: SiteConfig;
   },
   reader: ClusterReader,
 ): Requested {
-  const { hash, init, request, progress, entries } = props;
+  const { hash, init, login, request, progress, entries } = props;
   const id = hashOf([hash, init, status?.siteConfig?.lastSyncTime ?? '']).slice(0, 12);
   const metadata = { name: id, namespace };
   return {
-    wanted: { apiVersion, kind: request, metadata, owner: name, id, entries },
+    wanted: {
+      ...{ apiVersion, kind: request, metadata, owner: name, id, entries },
+      ...(login ? { login } : {}),
+    },
     result: reader.get('ConfigurationResult', namespace, id, identity<ConfigurationResult>),
     stuck: reader.get(progress, namespace, name, identity<BatchProgress>),
   };

@@ -6,6 +6,7 @@ import type {
   DomainName,
   GunicornSettings,
   HostName,
+  KeyRef,
   NameRef,
   PodTemplate,
   Port,
@@ -21,6 +22,7 @@ import type { QueueWorkersStatus, WorkerScaling } from '../bench/api.js';
 import type { CommonStatus } from '../kit/condition.js';
 import type { ComponentPodTemplate } from '../kit/pod-template-api.js';
 import type { Resource } from '../kit/object.js';
+import type { DocumentName, TimeZone } from '../kit/site-api.js';
 
 /** One site on a bench. */
 export type AppSite = Resource<AppSiteSpec, AppSiteStatus>;
@@ -67,6 +69,13 @@ export interface AppSiteSpec {
   readonly adminPasswordSecretRef?: NameRef;
   /** Keys of the site's `site_config.json`. Only these are set, and set back where they were changed; a key that is removed here is deleted there. They override those of the bench. */
   readonly siteConfig?: SiteConfig;
+  /** Answers of the framework's setup wizard: users land in the desk at their first login. A site whose wizard is done is not changed, and a later change of these fields has no effect on it. */
+  readonly setup?: SiteSetup;
+  /** Identity providers that users log in with: a Social Login Key each. Others in the site are left alone; one that is removed here is deleted there.
+   * @maxItems 16
+   * @listType map
+   * @listMapKey provider */
+  readonly sso?: readonly SiteSocialLogin[];
   /** Shows the framework's maintenance page to visitors while true.
    * @default false */
   readonly maintenance: boolean;
@@ -81,6 +90,126 @@ export interface AppSiteSpec {
   /** What happens to the database and the files when the site is deleted.
    * @default Retain */
   readonly deletionPolicy: DeletionPolicy;
+}
+
+/** Answers of the setup wizard. */
+export interface SiteSetup {
+  /** Code of the site's language, such as `en` or `pt-BR`.
+   * @default en
+   * @maxLength 16
+   * @pattern ^[a-z]{2,3}([-_][A-Za-z0-9]{2,4})?$ */
+  readonly language: string;
+  /** Name of the country in the framework's list, such as `Germany`. */
+  readonly country: DocumentName;
+  /** Time zone of the site, such as `Europe/Berlin`. */
+  readonly timeZone: TimeZone;
+  /** Code of the currency, such as `EUR`.
+   * @pattern ^[A-Z]{3}$
+   * @maxLength 3 */
+  readonly currency: string;
+  /** The first company. Required where ERPNext is one of the site's apps; without it, it has no effect. */
+  readonly company?: SiteCompany;
+}
+
+/** The first company of ERPNext. */
+export interface SiteCompany {
+  /** Name of the company.
+   * @cel self.lowerAscii() != 'company' ;; ERPNext refuses a company that is named Company */
+  readonly name: DocumentName;
+  /** Abbreviation, which the names of accounts and warehouses end with. By default the first letters of the words of the name.
+   * @minLength 1
+   * @maxLength 10
+   * @pattern ^[^ <>"\x00-\x1f\x7f]+$ */
+  readonly abbreviation?: string;
+  /** Name of the chart of accounts. By default the first one that ERPNext offers for the country. */
+  readonly chartOfAccounts?: DocumentName;
+  /** First day of the fiscal year, as month and day.
+   * @default 01-01
+   * @maxLength 5
+   * @pattern ^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$
+   * @cel !(self in ['02-29', '02-30', '02-31', '04-31', '06-31', '09-31', '11-31']) ;; no day of each year */
+  readonly fiscalYearStart: string;
+}
+
+/** An identity provider that users log in with. The framework knows Facebook, Frappe, GitHub, Google, Keycloak, Office 365, Salesforce and fairlogin, with their addresses; a field that is given overrides them.
+ * @cel self.provider in ['Facebook', 'Frappe', 'GitHub', 'Google', 'Keycloak', 'Office 365', 'Salesforce', 'fairlogin'] || (has(self.baseURL) && has(self.authorizeURL) && has(self.accessTokenURL) && has(self.apiEndpoint)) ;; a provider that the framework does not know needs baseURL, authorizeURL, accessTokenURL and apiEndpoint
+ * @cel !(self.provider in ['Frappe', 'Keycloak']) || has(self.baseURL) ;; providers Frappe and Keycloak need baseURL */
+export interface SiteSocialLogin {
+  /** Name of the provider, the text of its button. A provider that the framework knows is written as above.
+   * @minLength 1
+   * @maxLength 60
+   * @pattern ^[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9])?$
+   * @cel self in ['Facebook', 'Frappe', 'GitHub', 'Google', 'Keycloak', 'Office 365', 'Salesforce', 'fairlogin'] || !(self.lowerAscii() in ['facebook', 'frappe', 'github', 'google', 'keycloak', 'office 365', 'office-365', 'office_365', 'salesforce', 'fairlogin']) ;; the framework writes this provider in another way: Facebook, Frappe, GitHub, Google, Keycloak, Office 365, Salesforce or fairlogin */
+  readonly provider: string;
+  /** Whether users can log in with it.
+   * @default true */
+  readonly enabled: boolean;
+  /** The client's id at the provider. */
+  readonly clientID: SiteClientID;
+  /** The client's secret at the provider. */
+  readonly clientSecret: SiteClientSecret;
+  /** URL that other addresses of the provider begin with, such as `https://id.example.com/realms/main`.
+   * @maxLength 140
+   * @pattern ^https?://[^ \x00-\x1f\x7f]+$ */
+  readonly baseURL?: string;
+  /** Where users log in: a URL, or a path below `baseURL`.
+   * @maxLength 140
+   * @pattern ^(https?://[^ \x00-\x1f\x7f]+|/[^ \x00-\x1f\x7f]*)$ */
+  readonly authorizeURL?: string;
+  /** Where the site gets its token: a URL, or a path below `baseURL`.
+   * @maxLength 140
+   * @pattern ^(https?://[^ \x00-\x1f\x7f]+|/[^ \x00-\x1f\x7f]*)$ */
+  readonly accessTokenURL?: string;
+  /** Path of the site that the provider sends users back to. By default `/api/method/frappe.integrations.oauth2_logins.custom/<name>`, where the name is the provider's in lower case, with `_` for spaces and hyphens.
+   * @maxLength 140
+   * @pattern ^/[^ \x00-\x1f\x7f]*$ */
+  readonly redirectURL?: string;
+  /** Where the site reads who the user is: a URL, or a path below `baseURL`.
+   * @minLength 1
+   * @maxLength 140
+   * @pattern ^[^ \x00-\x1f\x7f]+$ */
+  readonly apiEndpoint?: string;
+  /** Parameters of requests to `apiEndpoint`. */
+  readonly apiEndpointParameters?: SocialLoginParameters;
+  /** Parameters of the address where users log in. By default `response_type: code` and `scope: openid email profile`. */
+  readonly authorizeParameters?: SocialLoginParameters;
+  /** Property of the provider's answer that identifies the user.
+   * @minLength 1
+   * @maxLength 140
+   * @pattern ^[A-Za-z0-9_.:/-]+$ */
+  readonly userIDProperty?: string;
+  /** Whether a login creates a user who does not exist. By default as the site's Website Settings say. */
+  readonly signUps?: 'Allow' | 'Deny';
+}
+
+/** Parameters by name.
+ * @maxProperties 16
+ * @cel self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_.-]{0,63}$')) ;; a parameter's name has at most 64 letters, digits, _, . and -, and begins with a letter or _ */
+export interface SocialLoginParameters {
+  readonly [name: string]: SocialLoginParameter;
+}
+
+/** The value of a parameter.
+ * @maxLength 512
+ * @pattern ^[^\x00-\x1f\x7f]*$ */
+export type SocialLoginParameter = string;
+
+/** The id of a client at an identity provider.
+ * @cel has(self.value) != has(self.secretKeyRef) ;; clientID needs one of value and secretKeyRef */
+export interface SiteClientID {
+  /** The id itself.
+   * @minLength 1
+   * @maxLength 140
+   * @pattern ^[^ \x00-\x1f\x7f]+$ */
+  readonly value?: string;
+  /** A key of a Secret. */
+  readonly secretKeyRef?: KeyRef;
+}
+
+/** The secret of a client at an identity provider. */
+export interface SiteClientSecret {
+  /** A key of a Secret. */
+  readonly secretKeyRef: KeyRef;
 }
 
 /** A backup to restore.
@@ -238,6 +367,9 @@ export interface AppSiteStatus extends CommonStatus {
   readonly database?: SiteDatabaseStatus;
   /** What was set of `spec.siteConfig`. */
   readonly siteConfig?: SiteConfigStatus;
+  /** The identity providers of `spec.sso` that were set last.
+   * @listType atomic */
+  readonly socialLogins?: readonly string[];
   /** The applications that the site should have.
    * @listType atomic */
   readonly apps?: readonly string[];

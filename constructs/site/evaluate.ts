@@ -1,5 +1,6 @@
 import { NGINX_PORT } from '../kit/constants.generated.js';
 import { evaluateConfiguration, withConfiguration } from '../configuration/evaluate.js';
+import type { ConfigurationSync } from '../configuration/sync.js';
 import { evaluatePhase, type PhaseResult } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
@@ -84,6 +85,7 @@ export function evaluateSite(
     fields: {
       ...upgrade.fields,
       ...configuration.fields,
+      socialLogins: socialLogins(resource, inputs.configuration),
       restored: restore.restored,
       siteURL: siteUrl(certificate?.status === 'True', inputs.domain),
       database: {
@@ -102,6 +104,19 @@ export function evaluateSite(
         : {}),
     },
   };
+}
+
+/** The identity providers in the site. They change when the Job has ended. */
+function socialLogins(
+  { spec, status }: AppSite,
+  sync: ConfigurationSync | undefined,
+): readonly string[] | undefined {
+  const before = status?.socialLogins;
+  if (!sync?.result) return before;
+  const wanted = (spec.sso ?? []).map(({ provider }) => provider).sort();
+  const failed = sync.result.outcome === 'Failed';
+  const present = failed ? [...new Set([...(before ?? []), ...wanted])].sort() : wanted;
+  return present.length === 0 ? undefined : present;
 }
 
 /** The phase and the Ready condition. A failed Job is tried again: only the condition is of its failure. */

@@ -5,6 +5,7 @@ import {
   sitesOfBench,
 } from '../frappe/indexes.js';
 import { tlsSecrets } from '../frappe/database-tls.js';
+import { loginReferences } from '../configuration/first-login.js';
 import { configurationReferences } from '../configuration/sources.js';
 import { templateReferences } from '../frappe/pod-template-rules.js';
 import { INTEGRATIONS } from '../integrations/index.js';
@@ -62,7 +63,7 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   detects: usedKinds(appSite.kind, integrations).detects,
   references: [{ field: 'benchRef', kind: 'AppBench', label: 'bench' }],
   reasons: siteReasons,
-  durableStatus: ['upgrade', 'restored', 'siteConfig'],
+  durableStatus: ['upgrade', 'restored', 'siteConfig', 'socialLogins'],
   durableOnChange: ['image'],
   // The database is encrypted with its key.
   recordedIn: ({ metadata }) => ({ kind: Secret, name: siteNames(metadata.name).encryptionKey }),
@@ -72,6 +73,7 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   givenToPods: ({ spec }) => [
     ...templateReferences(spec.componentPodTemplates),
     ...configurationReferences(spec.siteConfig),
+    ...loginReferences(spec.sso),
     // The code of sites can read these files.
     ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
   ],

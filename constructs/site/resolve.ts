@@ -1,5 +1,6 @@
 import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../frappe/bench-model.js';
+import { firstLoginOf, firstLoginProblems } from '../configuration/first-login.js';
 import { syncConfiguration } from '../configuration/sync.js';
 import { publicHosts } from '../frappe/domain.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
@@ -98,6 +99,9 @@ function configurationOf(
   reader: ClusterReader,
 ): SiteInputs['configuration'] {
   const { configuration: job, init: initJob } = siteNames(site.metadata.name);
+  const login = firstLoginOf(site);
+  const problems = login ? firstLoginProblems(login, inputs.apps) : [];
+  if (problems.length > 0) throw Stalled.invalid(problems);
   return syncConfiguration(
     site,
     {
@@ -107,6 +111,7 @@ function configurationOf(
       job,
       initJob,
       init: initRun(site, inputs),
+      login,
     },
     reader,
   );

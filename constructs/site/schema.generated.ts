@@ -900,6 +900,289 @@ export const spec: Schema = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['key'],
     },
+    setup: {
+      type: 'object',
+      description:
+        "Answers of the framework's setup wizard: users land in the desk at their first login. A site whose wizard is done is not changed, and a later change of these fields has no effect on it.",
+      required: ['country', 'timeZone', 'currency'],
+      properties: {
+        language: {
+          type: 'string',
+          description: "Code of the site's language, such as `en` or `pt-BR`.",
+          default: 'en',
+          pattern: '^[a-z]{2,3}([-_][A-Za-z0-9]{2,4})?$',
+          maxLength: 16,
+        },
+        country: {
+          type: 'string',
+          description: "Name of the country in the framework's list, such as `Germany`.",
+          pattern: '^[^ <>\\x00-\\x1f\\x7f]([^<>\\x00-\\x1f\\x7f]*[^ <>\\x00-\\x1f\\x7f])?$',
+          minLength: 1,
+          maxLength: 140,
+        },
+        timeZone: {
+          type: 'string',
+          description: 'Time zone of the site, such as `Europe/Berlin`.',
+          pattern: '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$',
+          minLength: 1,
+          maxLength: 64,
+        },
+        currency: {
+          type: 'string',
+          description: 'Code of the currency, such as `EUR`.',
+          pattern: '^[A-Z]{3}$',
+          maxLength: 3,
+        },
+        company: {
+          type: 'object',
+          description:
+            "The first company. Required where ERPNext is one of the site's apps; without it, it has no effect.",
+          required: ['name'],
+          properties: {
+            name: {
+              type: 'string',
+              description: 'Name of the company.',
+              pattern: '^[^ <>\\x00-\\x1f\\x7f]([^<>\\x00-\\x1f\\x7f]*[^ <>\\x00-\\x1f\\x7f])?$',
+              minLength: 1,
+              maxLength: 140,
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.lowerAscii() != 'company'",
+                  message: 'ERPNext refuses a company that is named Company',
+                },
+              ],
+            },
+            abbreviation: {
+              type: 'string',
+              description:
+                'Abbreviation, which the names of accounts and warehouses end with. By default the first letters of the words of the name.',
+              pattern: '^[^ <>"\\x00-\\x1f\\x7f]+$',
+              minLength: 1,
+              maxLength: 10,
+            },
+            chartOfAccounts: {
+              type: 'string',
+              description:
+                'Name of the chart of accounts. By default the first one that ERPNext offers for the country.',
+              pattern: '^[^ <>\\x00-\\x1f\\x7f]([^<>\\x00-\\x1f\\x7f]*[^ <>\\x00-\\x1f\\x7f])?$',
+              minLength: 1,
+              maxLength: 140,
+            },
+            fiscalYearStart: {
+              type: 'string',
+              description: 'First day of the fiscal year, as month and day.',
+              default: '01-01',
+              pattern: '^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$',
+              maxLength: 5,
+              'x-kubernetes-validations': [
+                {
+                  rule: "!(self in ['02-29', '02-30', '02-31', '04-31', '06-31', '09-31', '11-31'])",
+                  message: 'no day of each year',
+                },
+              ],
+            },
+          },
+        },
+      },
+    },
+    sso: {
+      type: 'array',
+      description:
+        'Identity providers that users log in with: a Social Login Key each. Others in the site are left alone; one that is removed here is deleted there.',
+      maxItems: 16,
+      items: {
+        type: 'object',
+        description:
+          'An identity provider that users log in with. The framework knows Facebook, Frappe, GitHub, Google, Keycloak, Office 365, Salesforce and fairlogin, with their addresses; a field that is given overrides them.',
+        required: ['provider', 'clientID', 'clientSecret'],
+        properties: {
+          provider: {
+            type: 'string',
+            description:
+              'Name of the provider, the text of its button. A provider that the framework knows is written as above.',
+            pattern: '^[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9])?$',
+            minLength: 1,
+            maxLength: 60,
+            'x-kubernetes-validations': [
+              {
+                rule: "self in ['Facebook', 'Frappe', 'GitHub', 'Google', 'Keycloak', 'Office 365', 'Salesforce', 'fairlogin'] || !(self.lowerAscii() in ['facebook', 'frappe', 'github', 'google', 'keycloak', 'office 365', 'office-365', 'office_365', 'salesforce', 'fairlogin'])",
+                message:
+                  'the framework writes this provider in another way: Facebook, Frappe, GitHub, Google, Keycloak, Office 365, Salesforce or fairlogin',
+              },
+            ],
+          },
+          enabled: {
+            type: 'boolean',
+            description: 'Whether users can log in with it.',
+            default: true,
+          },
+          clientID: {
+            type: 'object',
+            description: "The client's id at the provider.",
+            properties: {
+              value: {
+                type: 'string',
+                description: 'The id itself.',
+                pattern: '^[^ \\x00-\\x1f\\x7f]+$',
+                minLength: 1,
+                maxLength: 140,
+              },
+              secretKeyRef: {
+                type: 'object',
+                description: 'A key of a Secret.',
+                required: ['name', 'key'],
+                properties: {
+                  name: {
+                    type: 'string',
+                    description: 'Name of the object.',
+                    pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                  key: {
+                    type: 'string',
+                    description: 'Key in the object.',
+                    pattern: '^[-._a-zA-Z0-9]+$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                },
+              },
+            },
+            'x-kubernetes-validations': [
+              {
+                rule: 'has(self.value) != has(self.secretKeyRef)',
+                message: 'clientID needs one of value and secretKeyRef',
+              },
+            ],
+          },
+          clientSecret: {
+            type: 'object',
+            description: "The client's secret at the provider.",
+            required: ['secretKeyRef'],
+            properties: {
+              secretKeyRef: {
+                type: 'object',
+                description: 'A key of a Secret.',
+                required: ['name', 'key'],
+                properties: {
+                  name: {
+                    type: 'string',
+                    description: 'Name of the object.',
+                    pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                  key: {
+                    type: 'string',
+                    description: 'Key in the object.',
+                    pattern: '^[-._a-zA-Z0-9]+$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                },
+              },
+            },
+          },
+          baseURL: {
+            type: 'string',
+            description:
+              'URL that other addresses of the provider begin with, such as `https://id.example.com/realms/main`.',
+            pattern: '^https?://[^ \\x00-\\x1f\\x7f]+$',
+            maxLength: 140,
+          },
+          authorizeURL: {
+            type: 'string',
+            description: 'Where users log in: a URL, or a path below `baseURL`.',
+            pattern: '^(https?://[^ \\x00-\\x1f\\x7f]+|/[^ \\x00-\\x1f\\x7f]*)$',
+            maxLength: 140,
+          },
+          accessTokenURL: {
+            type: 'string',
+            description: 'Where the site gets its token: a URL, or a path below `baseURL`.',
+            pattern: '^(https?://[^ \\x00-\\x1f\\x7f]+|/[^ \\x00-\\x1f\\x7f]*)$',
+            maxLength: 140,
+          },
+          redirectURL: {
+            type: 'string',
+            description:
+              "Path of the site that the provider sends users back to. By default `/api/method/frappe.integrations.oauth2_logins.custom/<name>`, where the name is the provider's in lower case, with `_` for spaces and hyphens.",
+            pattern: '^/[^ \\x00-\\x1f\\x7f]*$',
+            maxLength: 140,
+          },
+          apiEndpoint: {
+            type: 'string',
+            description: 'Where the site reads who the user is: a URL, or a path below `baseURL`.',
+            pattern: '^[^ \\x00-\\x1f\\x7f]+$',
+            minLength: 1,
+            maxLength: 140,
+          },
+          apiEndpointParameters: {
+            type: 'object',
+            description: 'Parameters of requests to `apiEndpoint`.',
+            maxProperties: 16,
+            additionalProperties: {
+              type: 'string',
+              description: 'The value of a parameter.',
+              pattern: '^[^\\x00-\\x1f\\x7f]*$',
+              maxLength: 512,
+            },
+            'x-kubernetes-validations': [
+              {
+                rule: "self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_.-]{0,63}$'))",
+                message:
+                  "a parameter's name has at most 64 letters, digits, _, . and -, and begins with a letter or _",
+              },
+            ],
+          },
+          authorizeParameters: {
+            type: 'object',
+            description:
+              'Parameters of the address where users log in. By default `response_type: code` and `scope: openid email profile`.',
+            maxProperties: 16,
+            additionalProperties: {
+              type: 'string',
+              description: 'The value of a parameter.',
+              pattern: '^[^\\x00-\\x1f\\x7f]*$',
+              maxLength: 512,
+            },
+            'x-kubernetes-validations': [
+              {
+                rule: "self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_.-]{0,63}$'))",
+                message:
+                  "a parameter's name has at most 64 letters, digits, _, . and -, and begins with a letter or _",
+              },
+            ],
+          },
+          userIDProperty: {
+            type: 'string',
+            description: "Property of the provider's answer that identifies the user.",
+            pattern: '^[A-Za-z0-9_.:/-]+$',
+            minLength: 1,
+            maxLength: 140,
+          },
+          signUps: {
+            type: 'string',
+            description:
+              "Whether a login creates a user who does not exist. By default as the site's Website Settings say.",
+            enum: ['Allow', 'Deny'],
+          },
+        },
+        'x-kubernetes-validations': [
+          {
+            rule: "self.provider in ['Facebook', 'Frappe', 'GitHub', 'Google', 'Keycloak', 'Office 365', 'Salesforce', 'fairlogin'] || (has(self.baseURL) && has(self.authorizeURL) && has(self.accessTokenURL) && has(self.apiEndpoint))",
+            message:
+              'a provider that the framework does not know needs baseURL, authorizeURL, accessTokenURL and apiEndpoint',
+          },
+          {
+            rule: "!(self.provider in ['Frappe', 'Keycloak']) || has(self.baseURL)",
+            message: 'providers Frappe and Keycloak need baseURL',
+          },
+        ],
+      },
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['provider'],
+    },
     maintenance: {
       type: 'boolean',
       description: "Shows the framework's maintenance page to visitors while true.",
@@ -1587,6 +1870,12 @@ export const status: Schema = {
           },
         },
       },
+    },
+    socialLogins: {
+      type: 'array',
+      description: 'The identity providers of `spec.sso` that were set last.',
+      items: { type: 'string' },
+      'x-kubernetes-list-type': 'atomic',
     },
     apps: {
       type: 'array',

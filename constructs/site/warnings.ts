@@ -12,7 +12,7 @@ export function siteWarnings(site: AppSite, reader: ClusterReader): readonly Pro
   const { namespace = 'default' } = site.metadata;
   const warnings: Problem[] = [
     ...fieldsWithoutEffect(site),
-    ...configurationWarnings(spec.siteConfig, namespace, reader),
+    ...configurationWarnings(spec.siteConfig, namespace, reader, spec.sso),
   ];
   if (spec.deletionPolicy === 'Delete') {
     const what =

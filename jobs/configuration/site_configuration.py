@@ -1,6 +1,7 @@
 """Sets the keys of `siteConfig` in site_config.json or common_site_config.json, and no others.
 
-Runs as the `<site>-configuration` or `<bench>-configuration` Job. It uses no code of the framework.
+Runs as the `<site>-configuration` or `<bench>-configuration` Job. It uses the code of the framework
+for SITE_SETUP and SITE_SSO only: these come first, before a user can exist.
 
 Environment
   REQUEST      identifies the request in the result
@@ -8,10 +9,14 @@ Environment
   SITE_OWNER   with SITE_NAME: `<namespace>/<name>` of the AppSite
   SITE_CONFIG  JSON array of {"key", "value"} and {"key", "file", "from", "format": Text|JSON}
   VALUES       a folder with the files of values, from Secrets and ConfigMaps
+  SITE_SETUP   JSON object: the answers of the setup wizard, see setup_wizard.py; absent: none
+  SITE_SSO     JSON array: identity providers, see social_logins.py; absent: none are changed
+  IMAGE        with the last two: the image of this Job
   BENCH_DIR, TERMINATION_LOG
 
 The file itself lists the keys that were set, in `app_operator_keys`: a key that is listed and no
-longer wanted is deleted. The file is replaced in one step, and not at all where nothing differs.
+longer wanted is deleted. `app_operator_social_logins` lists the identity providers. The file is
+replaced in one step, and not at all where nothing differs.
 
 The termination message is {"results": {REQUEST: [outcome, reason, message, [keys]]}}. The outcome
 is Changed, Unchanged or Failed; the keys are those that differed. It never has a value.
@@ -26,18 +31,30 @@ from typing import Any
 
 from atomic_files import write_json
 from configuration_values import Refused, is_owned, wanted_values
-from job_environment import bench_dir, json_array_env, site_name_env, text_env
+from document_writer import connected
+from job_environment import bench_dir, json_array_env, number_env, site_name_env, text_env
 from job_result import JobError, log, run_job, write_termination_message
 from operator_constants import (
     COMMON_CONFIG_FILE,
     CONFIG_KEYS_FIELD,
     TERMINATION_MESSAGE_BYTES,
 )
-from secret_redaction import redact
-from site_locks import common_config_lock, shared_site_lock
-from site_records import CONFIG_FILE, read_common_config, read_marker, read_site_config
-from site_state import check_owner, site_config_lock
+from secret_redaction import file_secrets, redact
+from setup_wizard import complete_setup
+from site_locks import common_config_lock, documents_lock, shared_site_lock
+from site_records import (
+    CONFIG_FILE,
+    check_apps_file,
+    read_common_config,
+    read_marker,
+    read_site_config,
+)
+from site_state import check_owner, require_open, site_config_lock, update_site_config
+from social_logins import name_of, read_values, write_logins
 from volume_files import is_file
+
+# Key of site_config.json that lists the Social Login Keys that `sso` has written.
+LOGINS_FIELD = "app_operator_social_logins"
 
 # Outcome, reason, message, and the keys that differed.
 Result = tuple[str, str, str, list[str]]
@@ -120,12 +137,56 @@ def set_keys(wanted: Mapping[str, Any]) -> Result:
     return "Changed" if wrote else "Unchanged", "", "", differed
 
 
+# --- the framework --------------------------------------------------------------------------------
+
+
+def recorded_logins(config: Mapping[str, Any]) -> list[str]:
+    """The Social Login Keys that were written before. Site code can write the list."""
+    recorded = config.get(LOGINS_FIELD)
+    names = recorded if isinstance(recorded, list) else []
+    return [name for name in names if isinstance(name, str)]
+
+
+def prepare_logins() -> list[str]:
+    """Completes the setup wizard, and writes the identity providers. Names what differed."""
+    setup, logins = (os.environ.get(name) for name in ("SITE_SETUP", "SITE_SSO"))
+    if setup is None and logins is None:
+        return []
+    wanted = None if logins is None else json.loads(logins)
+    values = read_values(wanted or [], Path(text_env("VALUES")))
+    file_secrets.update(values.values())
+    sites, site_name = bench_dir() / "sites", site_name_env()
+    site, wait_seconds = sites / site_name, number_env("WAIT_SECONDS", 60)
+    os.chdir(sites)  # the framework opens its log files relative to it
+    with documents_lock(sites, site_name, wait_seconds), shared_site_lock(sites, site_name):
+        require_open(site)
+        check_owner(site, text_env("SITE_OWNER"))
+        check_apps_file(sites)
+        read_common_config(sites)
+        recorded = recorded_logins(read_site_config(site))
+        names = [name_of(login) for login in wanted or []]
+        if wanted is not None:
+            # Before they are written: one whose Job is killed is deleted with its entry.
+            update_site_config(site, {LOGINS_FIELD: sorted({*recorded, *names}) or None})
+        with connected(site_name, wait_seconds) as frappe:
+            completed = setup is not None and complete_setup(frappe, json.loads(setup))
+            changed = ["setup"] if completed else []
+            if wanted is not None:
+                changed += write_logins(frappe, wanted, values, recorded)
+        if wanted is not None:
+            update_site_config(site, {LOGINS_FIELD: sorted(names) or None})
+    return changed
+
+
 # --- the Job ------------------------------------------------------------------------------------
 
 
 def main() -> Result:
     try:
-        return set_keys(wanted_values(json_array_env("SITE_CONFIG"), Path(text_env("VALUES"))))
+        wanted = wanted_values(json_array_env("SITE_CONFIG"), Path(text_env("VALUES")))
+        prepared = prepare_logins()
+        outcome, reason, message, keys = set_keys(wanted)
+        return "Changed" if prepared else outcome, reason, message, [*prepared, *keys]
     except Refused as problem:
         log(f"nothing was set: {problem.reason}: {problem}")
         return "Failed", problem.reason, redact(str(problem)), []

@@ -24,8 +24,11 @@ export const SECRET_FLAG = `(?<![\\w-])(?=\\w*(?:-\\w+)*--[\\w-]*${SECRET_WORD})
 const SECRET_NAME = new RegExp(SECRET_WORD, 'i');
 /** Names of secrets whose values may be numbers: `tokenExpirationSeconds` is none. */
 const PASSWORD_NAME = /pass(?:word|wd|phrase)$|pwd?$|(?<![a-z])pin$/i;
-/** The end of names of references, which are not secret: `secretName`, `passwordSecretRef`. */
-const REFERENCE = /(?:ref|name|namespace|fromenv|file|path|version)s?$/i;
+/**
+ * The end of names of references, which are not secret: `secretName`, `passwordSecretRef`, and where
+ * an identity provider gives tokens.
+ */
+const REFERENCE = /(?:ref|name|namespace|fromenv|file|path|version|access_?token_?url)s?$/i;
 /** Values that are not secret: none, a boolean, a lone quote, and a redacted value. */
 const NO_VALUE = /^(?:null|true|false|["']{0,2}|["']?\[redacted\]\\?["']?)$/;
 

@@ -126,7 +126,8 @@ export class SiteJobs {
 }
 
 /** Doctypes that creating and migrating a site needs; the others would only take time. */
-const DOCTYPES = /\/doctype\/(doctype|has_role|language|role|scheduled_job_type|user|user_type)\//;
+const DOCTYPES =
+  /\/doctype\/(country|currency|doctype|has_role|language|role|scheduled_job_type|user|user_type)\//;
 const isNeeded = (file: string): boolean =>
   !/\/(doctype|workspace)\/.*\.json$/.test(file) || DOCTYPES.test(file);
 

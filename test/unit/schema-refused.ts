@@ -62,6 +62,75 @@ const CONFIGURATION: readonly (readonly [reason: string, entries: unknown, path:
     '[0].valueFrom.format',
   ],
 ];
+const LOGIN = {
+  clientID: { value: 'id' },
+  clientSecret: { secretKeyRef: { name: 's', key: 'k' } },
+};
+const OWN_LOGIN = {
+  ...LOGIN,
+  ...{ provider: 'Mine', baseURL: 'https://id.example.com', authorizeURL: '/a' },
+  ...{ accessTokenURL: '/t', apiEndpoint: '/me' },
+};
+const SETUP = { country: 'Germany', timeZone: 'Europe/Berlin', currency: 'EUR' };
+const company = (change: object) => ({ ...SETUP, company: { name: 'ACME', ...change } });
+/** Answers of the setup wizard that a site refuses. */
+const SETUPS: readonly (readonly [reason: string, setup: unknown, path: string])[] = [
+  ['a list', [], ''],
+  ['no country', { ...SETUP, country: undefined }, '.country'],
+  ['an empty country', { ...SETUP, country: '' }, '.country'],
+  ['a country with a tag', { ...SETUP, country: '<b>' }, '.country'],
+  ['a country that is too long', { ...SETUP, country: 'x'.repeat(141) }, '.country'],
+  ['a currency in small letters', { ...SETUP, currency: 'eur' }, '.currency'],
+  ['a sign of a currency', { ...SETUP, currency: '€' }, '.currency'],
+  ['a time zone with a space', { ...SETUP, timeZone: 'New York' }, '.timeZone'],
+  ['a time zone that is a number', { ...SETUP, timeZone: 1 }, '.timeZone'],
+  ['the name of a language', { ...SETUP, language: 'German' }, '.language'],
+  ['a company without a name', { ...SETUP, company: {} }, '.company.name'],
+  ['a company named Company', company({ name: 'company' }), '.company.name'],
+  ['a long abbreviation', company({ abbreviation: 'x'.repeat(11) }), '.company.abbreviation'],
+  ['a year of a fiscal year', company({ fiscalYearStart: '2026-01-01' }), '.company.fiscalYearStart'], // prettier-ignore
+  ['a leap day', company({ fiscalYearStart: '02-29' }), '.company.fiscalYearStart'],
+  ['a month too many', company({ fiscalYearStart: '13-01' }), '.company.fiscalYearStart'],
+];
+/** Identity providers that a site refuses. */
+const LOGINS: readonly (readonly [reason: string, sso: unknown, path: string])[] = [
+  ['a map', {}, ''],
+  ['no provider', [LOGIN], '[0].provider'],
+  [
+    'a provider twice',
+    [
+      { provider: 'Google', ...LOGIN },
+      { provider: 'Google', ...LOGIN },
+    ],
+    '[1]',
+  ],
+  ['too many', Array.from({ length: 17 }, (_, i) => ({ ...OWN_LOGIN, provider: `p${i}` })), ''],
+  ['a provider with a slash', [{ ...OWN_LOGIN, provider: 'a/b' }], '[0].provider'],
+  ['a known provider in other letters', [{ ...OWN_LOGIN, provider: 'google' }], '[0].provider'],
+  ['an own provider without addresses', [{ provider: 'Mine', ...LOGIN }], '[0]'],
+  ['Keycloak without its address', [{ provider: 'Keycloak', ...LOGIN }], '[0]'],
+  ['a secret in the spec', [{ provider: 'Google', ...LOGIN, clientSecret: { value: 'x' } }], '[0].clientSecret.secretKeyRef'], // prettier-ignore
+  ['no id', [{ provider: 'Google', clientSecret: LOGIN.clientSecret }], '[0].clientID'],
+  ['an empty id', [{ provider: 'Google', ...LOGIN, clientID: {} }], '[0].clientID'],
+  ['two ids', [{ provider: 'Google', ...LOGIN, clientID: { value: 'x', ...LOGIN.clientSecret } }], '[0].clientID'], // prettier-ignore
+  ['an address of a file', [{ ...OWN_LOGIN, baseURL: 'file:///etc' }], '[0].baseURL'],
+  ['a redirect elsewhere', [{ ...OWN_LOGIN, redirectURL: 'https://x' }], '[0].redirectURL'],
+  [
+    'a parameter of a number',
+    [{ ...OWN_LOGIN, authorizeParameters: { scope: 1 } }],
+    '[0].authorizeParameters.scope',
+  ],
+  [
+    'a parameter with a space',
+    [{ ...OWN_LOGIN, authorizeParameters: { 'a b': 'x' } }],
+    '[0].authorizeParameters',
+  ],
+  ['sign-ups that are neither', [{ ...OWN_LOGIN, signUps: 'allow' }], '[0].signUps'],
+];
+const firstLogin = (): readonly Refused[] => [
+  ...SETUPS.map(([why, setup, path]): Refused => [`setup: ${why}`, aSite({ setup }), `spec.setup${path}`]), // prettier-ignore
+  ...LOGINS.map(([why, sso, path]): Refused => [`sso: ${why}`, aSite({ sso }), `spec.sso${path}`]),
+];
 const configuration = (make: (spec: object) => Manifest): readonly Refused[] =>
   CONFIGURATION.map(([reason, siteConfig, path]) => [
     `siteConfig: ${reason}`,
@@ -419,6 +488,7 @@ export const REFUSED_BENCHES: readonly Refused[] = [
 ];
 
 export const REFUSED_SITES: readonly Refused[] = [
+  ...firstLogin(),
   [
     'a pod template of a component of the bench',
     aSite({ componentPodTemplates: { nginx: {} } }),

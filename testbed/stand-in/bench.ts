@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import {
   chmodSync,
   cpSync,
+  existsSync,
   mkdirSync,
   readFileSync,
   readdirSync,
@@ -157,7 +158,10 @@ function ofVersion(file: string, version: string): string | undefined {
   }
   if (isLater(/\/patches\/v(\d+)_(\d+)\//.exec(file), version)) return undefined;
   if (!/\/doctype\/[^/]+\/[^/]+\.json$/.test(file)) return text;
-  const doctype = JSON.parse(text) as { readonly fields: readonly Field[] };
+  const { since: first, ...doctype } = JSON.parse(text) as Field & {
+    readonly fields: readonly Field[];
+  };
+  if (first && before(version, first)) return undefined;
   const fields = doctype.fields
     .filter(
       ({ since, until }) =>
@@ -182,14 +186,19 @@ function before(a: string, b: string): boolean {
   return index !== -1 && (left[index] ?? 0) < (right[index] ?? 0);
 }
 
-/** An app: a version, one table, and its required apps. */
+/** An app: a version, one table, its required apps, and what `apps/` has of it. */
 function fillApp(folder: string, app: string, version: string): void {
   const root = path.join(folder, 'apps', app, app);
+  const sources = path.join(SOURCES, 'apps', app, app);
+  if (existsSync(sources)) cpSync(sources, root, { recursive: true });
+  const stages = existsSync(path.join(sources, 'setup_wizard.py'))
+    ? `setup_wizard_stages = ["${app}.setup_wizard.get_setup_stages"]\n`
+    : '';
   const title = app.charAt(0).toUpperCase() + app.slice(1);
   const doctype = `${app}_entry`;
   const files: Readonly<Record<string, string>> = {
     '__init__.py': `__version__ = "${version}"\n`,
-    'hooks.py': `app_name = "${app}"\nrequired_apps = ${JSON.stringify(REQUIRED[app] ?? [])}\nscheduler_events = {}\n`,
+    'hooks.py': `app_name = "${app}"\nrequired_apps = ${JSON.stringify(REQUIRED[app] ?? [])}\nscheduler_events = {}\n${stages}`,
     'patches.txt': '[pre_model_sync]\n\n[post_model_sync]\n',
     'modules.txt': `${title}\n`,
     [`${app}/doctype/${doctype}/${doctype}.json`]: JSON.stringify({

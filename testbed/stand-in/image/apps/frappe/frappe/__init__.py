@@ -332,6 +332,25 @@ def ping():
     return "pong"
 
 
+def is_setup_complete():
+    """From version-16 on."""
+    states = db.sql("SELECT `is_setup_complete` FROM `tabInstalled Application` WHERE `app_name` IN ('frappe', 'erpnext')", pluck=True)
+    return all(states)
+
+
+def get_roles(user=None):
+    user = user or session.user
+    if user == "Administrator":
+        return db.sql("SELECT `name` FROM `tabRole`", pluck=True)
+    own = db.sql("SELECT `role` FROM `tabHas Role` WHERE `parenttype` = 'User' AND `parent` = %s", [user], pluck=True)
+    desk = ["Desk User"] if db.get_value("User", user, "user_type") == "System User" else []
+    return [*own, *desk, "All", "Guest"]
+
+
+def as_json(value):
+    return json.dumps(value, default=str)
+
+
 def get_single_value(doctype, field):
     return db.get_single_value(doctype, field)
 

@@ -11,6 +11,7 @@ import click
 
 import frappe
 from frappe import database, schema
+from frappe.installed_applications import update_versions
 from frappe.tests import faults
 from frappe.utils import now
 from frappe.utils.synchronization import filelock
@@ -151,6 +152,8 @@ def install_app(name, set_as_patched=True, force=False):
     if name not in installed:
         set_installed_apps([*installed, name])
     sync_workspaces(name)
+    if frappe.VERSION >= (16, 0):
+        update_versions()
     frappe.db.commit()
     if set_as_patched:
         from frappe.modules.patch_handler import set_all_patches_as_completed
@@ -171,6 +174,8 @@ def add_standard_documents():
     standard = {
         "Role": ["Administrator", "All", "Blogger", "Desk User", "Guest", "System Manager", "Website Manager", "Workspace Manager"],
         "Language": ["de", "en", "pt-BR"],
+        "Country": ["Germany", "India", "United States"],
+        "Currency": ["EUR", "INR", "USD"],
         "User Type": ["System User", "Website User"],
         "Module Def": ["Core", "Desk"],
     }
@@ -181,8 +186,10 @@ def add_standard_documents():
             if doctype == "Module Def":
                 frappe.db.insert(doctype, name=name, app_name="frappe")
             else:
-                key = {"Role": "role_name", "Language": "language_code"}.get(doctype)
+                key = {"Role": "role_name", "Language": "language_code", "Country": "country_name", "Currency": "currency_name"}.get(doctype)
                 frappe.db.insert(doctype, name=name, creation=now(), modified=now(), **({key: name} if key else {"is_standard": 1}))
+    for code, language in {"de": "Deutsch", "en": "English", "pt-BR": "Português Brasileiro"}.items():
+        frappe.db.set_value("Language", code, language_name=language)
     desk = ", ".join(["%s"] * 4)
     frappe.db.sql(
         f"UPDATE `tabRole` SET `desk_access` = 1 WHERE `name` IN ({desk})",

@@ -6,6 +6,7 @@ import sys
 import frappe
 from frappe import schema
 from frappe.installer import sync_jobs, sync_workspaces
+from frappe.installed_applications import update_versions
 from frappe.modules.patch_handler import run_all
 from frappe.utils.synchronization import filelock
 
@@ -56,6 +57,8 @@ def migrate(site, skip_failing=False, skip_search_index=False):
             for app in frappe.get_installed_apps():
                 sync_workspaces(app)
             update_versions()
+            if frappe.VERSION >= (16, 0) and "tabWorkspace" in frappe.db.get_tables():
+                remove_orphan_workspaces()
             frappe.db.commit()
             with open(frappe.get_site_path("touched_tables.json"), "w") as file:
                 json.dump([], file)
@@ -70,9 +73,10 @@ def migrate(site, skip_failing=False, skip_search_index=False):
         frappe.destroy()
 
 
-def update_versions():
-    """What `list-apps -f json` reads: empty until the first migrate."""
-    frappe.db.sql("DELETE FROM `tabInstalled Application`")
-    for index, app in enumerate(frappe.get_installed_apps()):
-        version = frappe.get_app_version(app)
-        frappe.db.insert("Installed Application", name=frappe.generate_hash(10), app_name=app, app_version=version, idx=index)
+def remove_orphan_workspaces():
+    """Public ones of a module and an app without a file."""
+    known = {workspace["name"] for app in frappe.get_installed_apps() for workspace in schema.files(app, "workspace")}
+    for row in frappe.db.select("Workspace", ["name", "module", "app"], {"public": 1}):
+        if row.module and row.app and row.name not in known:
+            print(f"Deleting entity Workspace {row.name}")
+            frappe.delete_doc("Workspace", row.name, force=True)

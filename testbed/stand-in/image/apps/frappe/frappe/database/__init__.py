@@ -93,7 +93,17 @@ class Database:
         marks = ", ".join(["%s"] * len(row))
         self.sql(f"INSERT INTO {quote('tab' + doctype)} ({columns}) VALUES ({marks})", list(row.values()))
 
-    def set_value(self, doctype, name, **row):
+    def has_column(self, doctype, column):
+        return column in self.get_columns(f"tab{doctype}")
+
+    def set_value(self, doctype, name, field=None, value=None, **row):
+        """`name`: also a mapping, `{column: value}`."""
+        row |= {field: value} if field else {}
+        if isinstance(name, dict):
+            (column, wanted), = name.items()
+            for found in self.sql(f"SELECT `name` FROM {quote('tab' + doctype)} WHERE {quote(column)} = %s", [wanted], pluck=True):
+                self.set_value(doctype, found, **row)
+            return
         columns = ", ".join(f"{quote(column)} = %s" for column in row)
         self.sql(f"UPDATE {quote('tab' + doctype)} SET {columns} WHERE `name` = %s", [*row.values(), name])
 

@@ -63,6 +63,14 @@ class Cache(redis.Redis):
         except redis.exceptions.ConnectionError:
             pass
 
+    def delete_value(self, keys):
+        try:
+            self.delete(*(self.make_key(key) for key in ([keys] if isinstance(keys, str) else keys)))
+        except redis.exceptions.ConnectionError:
+            pass
+
+    delete_key = delete_value
+
     def delete_keys(self, prefix):
         """Every key of the site that begins so. Shared keys stay: `assets_json` outlives a clear-cache."""
         frappe.local.cache.clear()

@@ -23,3 +23,16 @@ class Workspace(Document):
             blocks = None
         if not isinstance(blocks, list):
             frappe.throw("Content data shoud be a list")
+        if frappe.VERSION >= (16, 0) and self.module and not self.app:
+            self.app = frappe.db.get_value("Module Def", self.module, "app_name")
+
+    def on_update(self):
+        if self.for_user:
+            frappe.cache.hdel_value("bootinfo", self.for_user)
+        else:
+            frappe.cache.delete_value("bootinfo")
+
+    def on_trash(self):
+        self.on_update()
+        if frappe.VERSION >= (16, 0) and not self.public:
+            frappe.get_doc("Workspace Sidebar", f"My Workspaces-{frappe.session.user}")

@@ -1,0 +1,110 @@
+import { generatedSecretProblems } from '../frappe/pod-template-rules.js';
+import type { KeyRef } from '../kit/api.js';
+import type { Problem } from '../kit/errors.js';
+import { canonicalJson } from '../kit/hash.js';
+import type { ObjectReference } from '../kit/kind.js';
+import type { AppSite, SiteSetup, SiteSocialLogin } from '../site/api.js';
+
+/** The answers of the setup wizard, and the identity providers, that a site declares. */
+export interface FirstLogin {
+  readonly setup?: SiteSetup;
+  /** Undefined where the site declares none, and none is to be deleted. */
+  readonly sso?: readonly SiteSocialLogin[];
+}
+
+/** The app whose part of the wizard creates the first company. */
+const ERPNEXT = 'erpnext';
+
+/** Providers as files below the folder of values: one for each value of a Secret. */
+export interface LoginFile {
+  readonly file: string;
+  readonly path: string;
+  readonly reference: KeyRef;
+}
+
+/** What the site declares; undefined where it declares nothing, and never did. */
+export function firstLoginOf({ spec, status }: AppSite): FirstLogin | undefined {
+  const { setup, sso = [] } = spec;
+  const has = sso.length > 0 || (status?.socialLogins ?? []).length > 0;
+  if (!setup && !has) return undefined;
+  // In one order of keys, as all that is synthesized.
+  const declared = { ...(setup ? { setup } : {}), ...(has ? { sso } : {}) };
+  return JSON.parse(canonicalJson(declared)) as FirstLogin;
+}
+
+/** The keys of Secrets that the identity providers name. */
+export function loginFiles(sso: readonly SiteSocialLogin[] = []): readonly LoginFile[] {
+  return sso.flatMap(({ clientID, clientSecret }, index) => {
+    const fileOf = (field: 'clientID' | 'clientSecret', reference?: KeyRef): LoginFile[] =>
+      reference
+        ? [
+            {
+              file: `sso-${index}-${field}`,
+              path: `spec.sso[${index}].${field}.secretKeyRef`,
+              reference,
+            },
+          ]
+        : [];
+    return [
+      ...fileOf('clientID', clientID.secretKeyRef),
+      ...fileOf('clientSecret', clientSecret.secretKeyRef),
+    ];
+  });
+}
+
+/** The Secrets that the identity providers name. */
+export function loginReferences(
+  sso: readonly SiteSocialLogin[] = [],
+): readonly (ObjectReference & { readonly kind: 'Secret' })[] {
+  return loginFiles(sso).map(({ path, reference }) => ({
+    kind: 'Secret',
+    name: reference.name,
+    path: `${path}.name`,
+  }));
+}
+
+/** The same of all that a site declares. */
+export function referencesOf(
+  login: FirstLogin | undefined,
+): readonly (ObjectReference & { readonly kind: 'Secret' })[] {
+  return loginReferences(login?.sso);
+}
+
+/** The name that the framework gives to the Social Login Key of a provider. */
+export function loginName(provider: string): string {
+  return provider.replaceAll(/[ -]/g, '_').toLowerCase();
+}
+
+/** What a schema cannot find. */
+export function firstLoginProblems(
+  { setup, sso = [] }: FirstLogin,
+  apps: readonly string[],
+): readonly Problem[] {
+  const names = sso.map(({ provider }) => loginName(provider));
+  const taken = sso.flatMap(({ provider }, index): Problem[] => {
+    const first = names.indexOf(names[index] ?? '');
+    if (first === index) return [];
+    const message = `Duplicate value: "${provider}": the site names its Social Login Key as that of "${sso[first]?.provider ?? ''}": ${names[index] ?? ''}`;
+    return [{ path: `spec.sso[${index}].provider`, message }];
+  });
+  const secrets = loginReferences(sso).flatMap(({ name, path }) =>
+    generatedSecretProblems(name, path),
+  );
+  if (!setup || setup.company || !apps.includes(ERPNEXT)) return [...taken, ...secrets];
+  const message = 'Required value: ERPNext is one of the apps of the site, and needs a company';
+  return [{ path: 'spec.setup.company', message }, ...taken, ...secrets];
+}
+
+/** A provider as the script reads it: no value of a Secret. */
+export function loginContent(login: SiteSocialLogin, index: number): unknown {
+  const { clientID, clientSecret: _clientSecret, ...rest } = login;
+  const files = loginFiles([login]).map(({ file, reference }) => [
+    file.replace('sso-0-', ''),
+    {
+      file: file.replace('sso-0-', `sso-${index}-`),
+      from: `key "${reference.key}" of Secret "${reference.name}"`,
+    },
+  ]);
+  const values = clientID.value === undefined ? {} : { clientID: clientID.value };
+  return { ...rest, ...values, files: Object.fromEntries(files) as unknown };
+}

@@ -1,0 +1,115 @@
+"""Writes the Social Login Keys of a site, as `sso` declares them.
+
+The addresses of a provider that the framework knows are those of the site's version. The values of
+Secrets are read from files, and are in no message.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from configuration_values import Refused, value_of_file
+from document_writer import Document, DocumentWriter, Frappe
+
+DOCTYPE = "Social Login Key"
+# Field of the spec, and of the document.
+FIELDS = {
+    "baseURL": "base_url",
+    "authorizeURL": "authorize_url",
+    "accessTokenURL": "access_token_url",
+    "redirectURL": "redirect_url",
+    "apiEndpoint": "api_endpoint",
+    "userIDProperty": "user_id_property",
+    "signUps": "sign_ups",
+}
+JSON_FIELDS = {"apiEndpointParameters": "api_endpoint_args", "authorizeParameters": "auth_url_data"}
+REDIRECT = "/api/method/frappe.integrations.oauth2_logins.custom/"
+# What a provider that the framework does not know is asked for.
+CUSTOM_DATA = {"response_type": "code", "scope": "openid email profile"}
+# The framework sets these itself.
+NOT_WRITTEN = ("provider_name", "enable_social_login", "icon", "custom_base_url")
+
+Login = Mapping[str, Any]
+Values = dict[tuple[str, str], str]
+
+
+def name_of(login: Login) -> str:
+    """The name that the framework gives to the document."""
+    return str(login["provider"]).replace(" ", "_").replace("-", "_").lower()
+
+
+def read_values(logins: Sequence[Login], folder: Path) -> Values:
+    """The ids and secrets of clients, by name of the document and field."""
+    values: Values = {}
+    for login in logins:
+        for field, column in (("clientID", "client_id"), ("clientSecret", "client_secret")):
+            value = login.get(field) or read_value(login, field, folder)
+            values[name_of(login), column] = value
+    return values
+
+
+def read_value(login: Login, field: str, folder: Path) -> str:
+    where = {"key": f"sso[{login['provider']}].{field}", "format": "Text", **login["files"][field]}
+    value = str(value_of_file(where, folder))
+    if value and value == value.strip():
+        return value
+    problem = "has white space at its start or end" if value else "is empty"
+    raise Refused("ValueInvalid", f"{where['key']}: {where['from']} {problem}")
+
+
+def write_logins(
+    frappe: Frappe, logins: Sequence[Login], values: Values, recorded: Sequence[str]
+) -> list[str]:
+    """Writes the keys, and deletes the recorded ones that are not declared. Names what differed."""
+    writer = DocumentWriter(frappe, values)
+    documents = [document_of(frappe, login) for login in logins]
+    names = {document["name"] for document in documents}
+    removed: list[Document] = [
+        {"id": name, "doctype": DOCTYPE, "name": name, "state": "absent"}
+        for name in recorded
+        if name not in names
+    ]
+    changed: list[str] = []
+    for document in (*documents, *removed):
+        outcome, message, _ = writer.write(document)
+        if outcome == "Failed":
+            where = document.get("title", document["name"])
+            raise Refused("ValueInvalid", f"sso[{where}]: {message}")
+        if outcome not in ("Unchanged", "Absent"):
+            changed.append(f"sso.{document['name']}")
+    return changed
+
+
+def document_of(frappe: Frappe, login: Login) -> Document:
+    provider, name = login["provider"], name_of(login)
+    known = frappe.new_doc(DOCTYPE).get_social_login_provider(provider)
+    is_known = isinstance(known, Mapping) and "redirect_url" in known
+    defaults = dict(known) if is_known else {"redirect_url": REDIRECT + name}
+    fields = {key: value for key, value in defaults.items() if key not in NOT_WRITTEN}
+    parameters = {key: fields.pop(key, None) for key in JSON_FIELDS.values()}
+    if not is_known:
+        parameters["auth_url_data"] = CUSTOM_DATA
+    fields |= {column: login[field] for field, column in FIELDS.items() if field in login}
+    fields |= {
+        "social_login_provider": provider if is_known else "Custom",
+        "provider_name": provider,
+        "enable_social_login": int(login["enabled"]),
+        "custom_base_url": int("baseURL" in login),
+    }
+    declared = {column: login[field] for field, column in JSON_FIELDS.items() if field in login}
+    return {
+        "id": name,
+        "doctype": DOCTYPE,
+        "name": name,
+        "title": provider,
+        "state": "present",
+        "fields": fields,
+        "json": {key: parsed(value) for key, value in (parameters | declared).items()},
+        "secrets": ["client_id", "client_secret"],
+    }
+
+
+def parsed(value: Any) -> Any:
+    """The framework gives parameters as JSON, or none."""
+    return json.loads(value) if isinstance(value, str) else value

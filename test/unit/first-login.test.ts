@@ -1,0 +1,153 @@
+/** The setup wizard and the identity providers of a site: what is refused, requested and said. */
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { evaluateConfiguration } from '../../constructs/configuration/evaluate.js';
+import { firstLoginOf, firstLoginProblems } from '../../constructs/configuration/first-login.js';
+import type { ConfigurationResult } from '../../constructs/configuration/request.js';
+import { syncConfiguration } from '../../constructs/configuration/sync.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { StaticReader } from '../../constructs/kit/static-reader.js';
+import { site as siteKind } from '../../constructs/site/index.js';
+import type { AppSite, SiteSetup, SiteSocialLogin } from '../../constructs/site/api.js';
+
+const SETUP: SiteSetup = {
+  language: 'en',
+  country: 'Germany',
+  timeZone: 'Europe/Berlin',
+  currency: 'EUR',
+};
+const login = (provider: string, secret = 'idp'): SiteSocialLogin => ({
+  provider,
+  enabled: true,
+  clientID: { value: 'desk' },
+  clientSecret: { secretKeyRef: { name: secret, key: 'k' } },
+});
+const SECRET: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 'idp', namespace: 'default', uid: 's', resourceVersion: '1' },
+};
+
+function aSite(spec: Partial<AppSite['spec']>, status: AppSite['status'] = {}): AppSite {
+  return {
+    apiVersion: 'app-operator.io/v1alpha1',
+    kind: 'AppSite',
+    metadata: { name: 'shop', namespace: 'default', uid: 'u' },
+    spec: spec as AppSite['spec'],
+    status,
+  };
+}
+
+/** What becomes of a site in one reconcile. */
+function reconciled(site: AppSite, objects: readonly KubeObject[] = [SECRET]) {
+  const sync = syncConfiguration(
+    site,
+    {
+      file: 'site_config.json',
+      request: 'SiteConfigurationRequest',
+      progress: 'SiteConfigurationProgress',
+      job: 'shop-configuration',
+      initJob: 'shop-init',
+      init: 'i',
+      login: firstLoginOf(site),
+    },
+    new StaticReader({ objects }),
+  );
+  const evaluated = evaluateConfiguration(
+    {
+      ...{ resource: site, inputs: undefined, child: () => undefined, pending: [] },
+      ...{ runs: [], probes: [], complete: true, ready: true },
+    },
+    sync,
+  );
+  const [condition] = evaluated.conditions;
+  return { sync, ...evaluated, said: condition && `${condition.reason}: ${condition.message}` };
+}
+
+function answered(site: AppSite, change: Partial<ConfigurationResult> = {}) {
+  const name = reconciled(site).sync?.wanted?.id ?? '';
+  const result: ConfigurationResult = {
+    ...{ apiVersion: '', kind: 'ConfigurationResult', metadata: { name, namespace: 'default' } },
+    ...{ outcome: 'Changed', reason: '', message: '', keys: [], time: '2026-01-01T00:00:00Z' },
+    ...change,
+  };
+  return reconciled(site, [SECRET, result]);
+}
+
+suite('the first login', () => {
+  test('is requested before a site is ready, without the value of a Secret', () => {
+    const { sync, notReady, said } = reconciled(aSite({ setup: SETUP, sso: [login('Google')] }));
+    assert.equal(sync?.first, true);
+    assert.deepEqual(sync.wanted?.login, { setup: SETUP, sso: [login('Google')] });
+    const waiting = 'waiting for Job shop-configuration to configure the site';
+    assert.deepEqual([notReady, said], [waiting, `Applying: ${waiting}`]);
+  });
+  test('is named by the condition after the Job', () => {
+    const { said, fields } = answered(aSite({ setup: SETUP, sso: [login('Google')] }));
+    assert.equal(said, 'Applied: the setup wizard is done; users log in with Google');
+    assert.ok(fields['siteConfig']);
+  });
+  test('has a reason where the wizard fails', () => {
+    const failed = { outcome: 'Failed', reason: 'SetupFailed', message: 'setup: x' } as const;
+    const { said } = answered(aSite({ setup: SETUP }), failed);
+    assert.equal(said, 'SetupFailed: setup: x; no key was changed');
+  });
+  test('waits for a Secret that does not exist', () => {
+    const { said, batchObjects } = reconciled(aSite({ sso: [login('Google')] }), []);
+    const path = 'spec.sso[0].clientSecret.secretKeyRef.name';
+    const expected = `SecretMissing: ${path}: there is no Secret "idp" in namespace default; create it`;
+    assert.deepEqual([said, batchObjects], [expected, []]);
+  });
+  test('is requested again when the Secret or the spec changes', () => {
+    const site = aSite({ sso: [login('Google')] });
+    const hashes = [
+      reconciled(site),
+      reconciled(site, [{ ...SECRET, metadata: { ...SECRET.metadata, resourceVersion: '2' } }]),
+      reconciled(aSite({ sso: [{ ...login('Google'), enabled: false }] })),
+    ].map(({ sync }) => sync?.hash);
+    assert.equal(new Set(hashes).size, 3);
+  });
+  test('is requested without providers until the last one is deleted in the site', () => {
+    const before = { hash: 'x', outcome: 'Applied', keys: [], init: 'i', lastSyncTime: '2026-01-01T00:00:00Z' } as const; // prettier-ignore
+    const site = aSite({}, { siteConfig: before, socialLogins: ['Google'] });
+    assert.deepEqual(reconciled(site).sync?.wanted?.login, { sso: [] });
+    assert.deepEqual(answered(site).fields, { siteConfig: undefined });
+    assert.equal(reconciled(aSite({})).sync, undefined);
+  });
+});
+
+test('the author of a site must be allowed to get the Secrets of its providers', () => {
+  const own = { ...login('Google'), clientID: { secretKeyRef: { name: 'ids', key: 'k' } } };
+  const dbConfig = { mode: 'shared' } as const;
+  assert.deepEqual(siteKind.givenToPods?.(aSite({ sso: [own], dbConfig })), [
+    { kind: 'Secret', name: 'ids', path: 'spec.sso[0].clientID.secretKeyRef.name' },
+    { kind: 'Secret', name: 'idp', path: 'spec.sso[0].clientSecret.secretKeyRef.name' },
+  ]);
+});
+
+suite('a first login is refused', () => {
+  const problems = (
+    declared: { readonly setup?: SiteSetup; readonly sso?: readonly SiteSocialLogin[] },
+    apps: readonly string[] = ['frappe'],
+  ) => firstLoginProblems(declared, apps).map(({ path, message }) => `${path}: ${message}`);
+  test('without a company, with ERPNext only', () => {
+    assert.deepEqual(problems({ setup: SETUP }, ['frappe', 'erpnext']), [
+      'spec.setup.company: Required value: ERPNext is one of the apps of the site, and needs a company',
+    ]);
+    assert.deepEqual(problems({ setup: SETUP }, ['frappe', 'hrms']), []);
+    const company = { name: 'ACME', fiscalYearStart: '01-01' };
+    assert.deepEqual(problems({ setup: { ...SETUP, company } }, ['erpnext']), []);
+  });
+  test('with two providers of one name in the site', () => {
+    assert.deepEqual(problems({ sso: [login('My ID'), login('Google'), login('my-id')] }), [
+      'spec.sso[2].provider: Duplicate value: "my-id": the site names its Social Login Key as that of "My ID": my_id',
+    ]);
+  });
+  test('with a Secret that the operator has generated', () => {
+    const [problem = ''] = problems({ sso: [login('Google', 'b-db-root')] });
+    assert.match(
+      problem,
+      /^spec\.sso\[0\]\.clientSecret\.secretKeyRef\.name: Invalid value: "b-db-root"/,
+    );
+  });
+});
