@@ -5,7 +5,7 @@ import type { HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
 /** From the start of the connection to the end of the answer, however slowly it arrives. */
 export const TIMEOUT_MS = 5_000;
 /** All that a server sends counts: headers, interim answers, body, trailers. */
-const MOST_BYTES = 64 * 1024;
+export const MOST_BYTES = 64 * 1024;
 
 interface Answer {
   readonly status: number;

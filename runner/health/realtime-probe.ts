@@ -4,6 +4,7 @@ import { NoWebSocket, WebSocketClient } from './websocket.js';
 
 /** Of Engine.IO 4 and Socket.IO 5: the first character is Engine.IO's, the second Socket.IO's. */
 const PING = '2';
+const PONG = '3';
 const CONNECT = '40';
 const EVENT = '42';
 const REFUSED = '44';
@@ -40,10 +41,9 @@ async function join(
   const headers = { Host: host, Cookie: 'sid=Guest' };
   const client = await WebSocketClient.open(url, headers, signal);
   const next = async (): Promise<string> => {
-    const packet = await client.receive();
-    if (packet !== PING) return packet;
-    client.send('3');
-    return next();
+    let packet = await client.receive();
+    for (; packet === PING; packet = await client.receive()) client.send(PONG);
+    return packet;
   };
   try {
     if (!(await next()).startsWith('0')) return 'the server does not speak Engine.IO';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type ClientRequest, request } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { limitBytes } from './http-probe.js';
+import { limitBytes, MOST_BYTES, TooLarge } from './http-probe.js';
 
 const TEXT = 1;
 const CLOSE = 8;
@@ -75,7 +75,11 @@ export class WebSocketClient {
     signal.addEventListener('abort', () => fail(signal.reason as Error), { once: true });
     socket.on('error', fail);
     socket.on('close', () => fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
+    let count = 0;
     const read = (bytes: Buffer): void => {
+      count += bytes.length;
+      // The request has left the socket to this client, so its own limit ends nothing.
+      if (count >= MOST_BYTES) fail(new TooLarge());
       this.#bytes = Buffer.concat([this.#bytes, bytes]);
       try {
         while (this.#readFrame());
@@ -116,7 +120,7 @@ export class WebSocketClient {
   /** Whether a whole frame was there. */
   #readFrame(): boolean {
     const bytes = this.#bytes;
-    if (bytes.length < 2) return false;
+    if (bytes.length < 2 || this.#error) return false;
     const [first, short] = [bytes.readUInt8(0), bytes.readUInt8(1)];
     if (short > LENGTH_FOLLOWS) throw new NoWebSocket('a frame that is masked or too long');
     const start = short === LENGTH_FOLLOWS ? 4 : 2;

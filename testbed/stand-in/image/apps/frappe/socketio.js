@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { get as httpGet } from 'node:http';
 import { get as httpsGet } from 'node:https';
 import { env, stdout } from 'node:process';
-import { URL } from 'node:url';
+import { URL, URLSearchParams } from 'node:url';
 import { createClient } from '@redis/client';
 import { Server } from 'socket.io';
 
