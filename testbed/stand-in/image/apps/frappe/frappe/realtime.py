@@ -6,7 +6,7 @@ import frappe
 import redis
 from frappe.utils.background_jobs import get_redis_conn
 
-# From 16.10 on only the realtime server is told who a session is.
+# From 16.10 on the answer is empty without this secret.
 SOCKETIO_SECRET_KEY = "socketio_auth_secret"
 
 
