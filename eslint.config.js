@@ -250,7 +250,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['runner/api/**/*.ts', 'runner/health/http-probe.ts'],
+    files: ['runner/api/**/*.ts', 'runner/health/http-probe.ts', 'runner/health/websocket.ts'],
     rules: restrict(NO.aboveRunner, NO.kindsInRunner),
   },
   {

@@ -56,7 +56,11 @@ export class BenchNetwork extends Construct {
         component: 'nginx',
         name: names.nginx,
         port: NGINX_PORT,
-        from: ingressFrom && [...ingressFrom.map(peerOf), operatorPeer(bench)],
+        from: ingressFrom && [
+          ...ingressFrom.map(peerOf),
+          operatorPeer(bench),
+          { podSelector: benchPods(bench, 'socketio') },
+        ],
       },
       { component: 'gunicorn', name: names.gunicorn, port: GUNICORN_PORT, from: behindProxy },
       { component: 'socketio', name: names.socketio, port: SOCKETIO_PORT, from: behindProxy },

@@ -7,7 +7,7 @@
  * `resolver.conf` and reloads.
  */
 
-import { NGINX_PORT } from '../kit/constants.generated.js';
+import { NGINX_PORT, SOCKETIO_ORIGIN_PORT } from '../kit/constants.generated.js';
 import { SITES_DIR } from '../frappe/pod.js';
 
 /** One site as nginx sees it. */
@@ -193,10 +193,11 @@ ${dollar(input)}
     '' '';
   }
 ${AGAIN}
-  # Requests of the kubelet's probes are not logged.
-  map $http_user_agent $is_visitor {
+  # Requests of the kubelet's probes and of socketio are not logged: the latter have the id of a session in their URL.
+  map "$http_host $http_user_agent" $is_visitor {
     default 1;
-    ~^kube-probe/ 0;
+    "~^[^ ]* kube-probe/" 0;
+    "~^[^ ]*:${SOCKETIO_ORIGIN_PORT} " 0;
   }
 ${trustedProxies(input)}  real_ip_header ${headerName(input.realIpHeader ?? 'X-Forwarded-For')};
   real_ip_recursive on;
@@ -333,8 +334,8 @@ const SOCKETIO = `      proxy_set_header Upgrade $http_upgrade;
       proxy_set_header Connection $connection_upgrade;
       proxy_set_header X-Frappe-Site-Name $frappe_site;
       proxy_set_header Host $host;
-      # socketio compares Origin with Host, and sends requests to it.
-      proxy_set_header Origin $client_scheme://$host;
+      # socketio compares its host with Host. Its requests to this port come to this nginx.
+      proxy_set_header Origin http://$host:${SOCKETIO_ORIGIN_PORT};
       proxy_set_header X-Forwarded-For $remote_addr;
       proxy_set_header X-Forwarded-Proto $client_scheme;
       proxy_pass http://$socketio_backend;`;

@@ -1,11 +1,19 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { BENCH_DIR, SCRIPTS_DIR, SOCKETIO_PORT } from '../kit/constants.generated.js';
+import {
+  BENCH_DIR,
+  NGINX_PORT,
+  SCRIPTS_DIR,
+  SOCKETIO_ORIGIN_PORT,
+  SOCKETIO_PORT,
+} from '../kit/constants.generated.js';
+import { scriptHash } from '../frappe/script-modules.js';
 import { PodService } from '../frappe/service.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
-import { benchNames } from '../kit/names.js';
+import { hashOf } from '../kit/hash.js';
+import { benchNames, serviceHost } from '../kit/names.js';
 import type { AppBench } from './api.js';
 
 export interface SocketioProps {
@@ -16,12 +24,17 @@ export interface SocketioProps {
   readonly configHash: string;
 }
 
+/** Loaded before the server: its requests to the sites go to nginx. */
+const PRELOAD = 'socketio_sites.cjs';
+const PRELOAD_HASH = scriptHash(PRELOAD);
+
 /** The realtime server, and its Service. */
 export class Socketio extends Construct {
   constructor(scope: Construct, id: string, props: SocketioProps) {
     super(scope, id);
     const { bench, owner } = props;
-    const name = benchNames(bench.name).socketio;
+    const names = benchNames(bench.name);
+    const name = names.socketio;
     const component = 'socketio';
     new PodService(this, 'service', {
       owner,
@@ -39,16 +52,29 @@ export class Socketio extends Construct {
       name,
       component,
       replicas: props.replicas,
-      configHash: props.configHash,
+      configHash: hashOf([props.configHash, PRELOAD_HASH]),
       container: {
         name: component,
-        command: ['sh', `${SCRIPTS_DIR}/run.sh`, 'node', `${BENCH_DIR}/apps/frappe/socketio.js`],
+        command: [
+          ...['sh', `${SCRIPTS_DIR}/run.sh`, 'node', '--require', `${SCRIPTS_DIR}/${PRELOAD}`],
+          `${BENCH_DIR}/apps/frappe/socketio.js`,
+        ],
+        env: [
+          {
+            name: 'NGINX_HOST',
+            value: serviceHost(names.nginx, bench.namespace, bench.clusterDomain),
+          },
+          { name: 'NGINX_PORT', value: String(NGINX_PORT) },
+          { name: 'SOCKETIO_ORIGIN_PORT', value: String(SOCKETIO_ORIGIN_PORT) },
+        ],
         ports: [{ name: 'http', containerPort: SOCKETIO_PORT, protocol: 'TCP' }],
         resources: props.resources,
         // On a busy node a start takes minutes; it must not be mistaken for a hang.
         startupProbe: { ...open, periodSeconds: 2, failureThreshold: 150 },
         readinessProbe: { ...open, periodSeconds: 5, timeoutSeconds: 5 },
         livenessProbe: { ...open, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
+        // It closes its sockets when it ends: clients that connect again must find another pod.
+        lifecycle: { preStop: { exec: { command: ['sleep', '5'] } } },
       },
     });
   }

@@ -58,7 +58,7 @@ const POLICIES: readonly Policy<Observed, PhaseResult>[] = [
     name: 'a probe has not passed',
     applies: () => true,
     result(observation) {
-      const failed = observation.probes.find(({ ok }) => !ok);
+      const failed = observation.probes.find(({ ok, advisory }) => !ok && !advisory);
       const message = failed?.message ?? 'waiting for the first answer';
       return notReady(phaseOf(observation), message);
     },

@@ -69,7 +69,10 @@ export const POD_COMPONENTS: Readonly<Record<PodComponent, OwnPod>> = {
     variables: [...FRAMEWORK, ...NGINX],
     folders: [...BENCH_FOLDERS, '/etc/app-operator', NGINX_RUN_DIR],
   },
-  socketio: framework('socketio', [SOCKETIO_PORT]),
+  socketio: {
+    ...framework('socketio', [SOCKETIO_PORT]),
+    variables: [...FRAMEWORK, 'NGINX_HOST', 'NGINX_PORT', 'SOCKETIO_ORIGIN_PORT'],
+  },
   scheduler: framework('scheduler'),
   workerDefault: framework('worker-default'),
   workerShort: framework('worker-short'),

@@ -79,7 +79,7 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   /** Whether `evaluate` needs `Observation.runs`, the results of a resource's Jobs. @default no */
   readsRuns?(resource: R): boolean;
   /** The HTTP checks that decide about readiness, once every child is ready. */
-  probes(props: ChartProps<R, F>): readonly HttpProbe[];
+  probes(props: ChartProps<R, F>): readonly Probe[];
   /** Values of the spec that are legal but seldom intended: warnings at admission. @default none */
   admissionWarnings?(resource: R, reader: ClusterReader): readonly Problem[];
   /**
@@ -165,8 +165,21 @@ export interface HttpProbe {
   readonly expectBody: unknown;
 }
 
+/** One websocket from the runner, as Guest. It passes if the namespace is joined and sends an event. */
+export interface RealtimeProbe {
+  readonly url: string;
+  /** Host header of the request. */
+  readonly host: string;
+  /** Of Socket.IO, without its slash. */
+  readonly namespace: string;
+}
+
+export type Probe = HttpProbe | RealtimeProbe;
+
 export interface ProbeResult {
   readonly ok: boolean;
+  /** Whether the resource is ready also if it failed: the kind reports it in another condition. */
+  readonly advisory?: true;
   /** Why it failed, in stable words. */
   readonly message: string;
 }
@@ -211,7 +224,7 @@ export interface Observation<R extends Resource, F> extends ChartProps<R, F> {
   readonly probes: readonly ProbeResult[];
   /** Whether the whole tree is applied: no stage waits for an earlier one. */
   readonly complete: boolean;
-  /** Whether every child exists and is ready and every probe passed. */
+  /** Whether every child exists and is ready and every probe passed that is not advisory. */
   readonly ready: boolean;
 }
 

@@ -17,24 +17,25 @@ import { INTEGRATIONS } from '../integrations/index.js';
 import { kedaObstacle } from '../integrations/keda/autoscaling.js';
 import type { ConditionResult } from '../kit/condition.js';
 import type { Integration } from '../kit/integration.js';
-import type { ChartProps, HttpProbe, StatusResult, Observation } from '../kit/kind.js';
+import type { ChartProps, Probe, StatusResult, Observation } from '../kit/kind.js';
 import type { AppSite } from './api.js';
 import { siteWorkerScale } from './chart.js';
 import type { SiteInputs } from './inputs.js';
 import { siteWorkersWanted } from './resolve.js';
 import { databaseCondition } from './database-ready.js';
 import { siteUrl } from './site-config.js';
+import { realtimeCondition, realtimeProbes } from './realtime.js';
 import { evaluateRestore } from './restore.js';
 import { routeCertificate } from './routes.js';
 import { certificateCondition } from './tls.js';
 import { evaluateUpgrade } from './upgrade.js';
 import { fieldsWithoutEffect } from './without-effect.js';
 
-/** The ping of the site through the bench's proxy. In maintenance the site does not answer it. */
+/** The ping of the site through the bench's proxy, and a websocket. In maintenance it answers neither. */
 export function siteProbes({
   resource,
   inputs,
-}: ChartProps<AppSite, SiteInputs>): readonly HttpProbe[] {
+}: ChartProps<AppSite, SiteInputs>): readonly Probe[] {
   if (resource.spec.maintenance) return [];
   const { name, namespace, clusterDomain } = inputs.bench;
   const host = serviceHost(benchNames(name).nginx, namespace, clusterDomain);
@@ -45,6 +46,7 @@ export function siteProbes({
       expectStatus: 200,
       expectBody: { message: 'pong' },
     },
+    ...realtimeProbes({ resource, inputs }),
   ];
 }
 
@@ -77,6 +79,7 @@ export function evaluateSite(
     conditions: conditionsOf(observation, certificate, [
       ...scaling.conditions,
       ...databaseCondition(observation),
+      ...realtimeCondition(observation),
       ...(upgrade.conditions ?? []),
       ...restore.conditions,
       ...configuration.conditions,

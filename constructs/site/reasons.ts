@@ -23,6 +23,9 @@ export const siteReasons = {
   Prepared: 'success',
   Preparing: 'progress',
   DatabaseServerNotReady: 'waiting',
+  // RealtimeReady
+  EventReceived: 'success',
+  NoEvent: 'failure',
   // Upgrading
   Waiting: 'waiting',
   Running: 'progress',

@@ -14,6 +14,8 @@ SCRIPTS_DIR = "/app-operator/scripts"
 NGINX_PORT = 8080
 GUNICORN_PORT = 8000
 SOCKETIO_PORT = 9000
+# Port of the Origin that nginx passes to socketio. Nothing listens on it.
+SOCKETIO_ORIGIN_PORT = 1008
 METRICS_PORT = 9180
 REDIS_CACHE_PORT = 6379
 REDIS_QUEUE_PORT = 6380

@@ -1,5 +1,5 @@
 import { READY, type Health } from '../../constructs/kit/health.js';
-import type { ChildView, HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
+import type { ChildView, Probe, ProbeResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { isRecorded } from '../apply/run-records.js';
 import type { Child } from '../cache/child.js';
@@ -126,7 +126,7 @@ export class HealthChecker {
    */
   probe(
     { resource, key }: { readonly resource: Resource; readonly key: string },
-    probes: readonly HttpProbe[],
+    probes: readonly Probe[],
     state: ReconcileState,
   ): readonly ProbeResult[] {
     const { namespace = '', uid } = resource.metadata;

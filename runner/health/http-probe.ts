@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
 
 /** From the start of the connection to the end of the answer, however slowly it arrives. */
-const TIMEOUT_MS = 5_000;
+export const TIMEOUT_MS = 5_000;
 /** All that a server sends counts: headers, interim answers, body, trailers. */
-const MOST_BYTES = 64 * 1024;
+export const MOST_BYTES = 64 * 1024;
 
 interface Answer {
   readonly status: number;
@@ -38,7 +38,7 @@ export async function probe(wanted: HttpProbe, signal: AbortSignal): Promise<Pro
   }
 }
 
-class TooLarge extends Error {}
+export class TooLarge extends Error {}
 
 function get({ url, host, expectStatus }: HttpProbe, signal: AbortSignal): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
@@ -73,7 +73,7 @@ function get({ url, host, expectStatus }: HttpProbe, signal: AbortSignal): Promi
  * Counts on the socket: the limits of the HTTP parser leave out interim answers.
  * @returns what is received, until it is freed
  */
-function limitBytes(sent: ClientRequest): readonly ArrayBuffer[] {
+export function limitBytes(sent: ClientRequest): readonly ArrayBuffer[] {
   const received: ArrayBuffer[] = [];
   sent.once('socket', (socket) => {
     let bytes = 0;
@@ -87,7 +87,7 @@ function limitBytes(sent: ClientRequest): readonly ArrayBuffer[] {
 }
 
 /** The code of a system error, the name of any other: a timeout has a number as its code. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'no response';
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
+import type { Probe, ProbeResult, RealtimeProbe } from '../../constructs/kit/kind.js';
 import { WorkQueue } from '../controller/workqueue.js';
 import { probe } from './http-probe.js';
+import { probeRealtime } from './realtime-probe.js';
 
 /** What is checked of one resource. */
 export interface ProbeTarget {
@@ -11,7 +12,7 @@ export interface ProbeTarget {
   readonly uid: string | undefined;
   /** The key of the resource's plan: a change of it asks for a check at once. */
   readonly planKey: string | undefined;
-  readonly probes: readonly HttpProbe[];
+  readonly probes: readonly Probe[];
   /** Whether the status says that the resource is ready: so it counts until the first result. */
   readonly wasReady: boolean;
 }
@@ -31,7 +32,10 @@ const CONCURRENCY = 64;
 const SHARE = 16;
 /** A passed check is repeated after this time, at most. */
 const FRESH_MS = 60_000;
+/** The same of a websocket, which takes three requests and the framework's check of a session. */
+const REALTIME_FRESH_MS = 600_000;
 const BACKOFF_MS = { first: 500, most: 15_000 };
+const JOINED: ProbeResult = { ok: true, message: '', advisory: true };
 const WAITING: ProbeResult = { ok: false, message: 'waiting for the first answer' };
 
 /** A resource whose checks are repeated until it is forgotten. */
@@ -39,6 +43,8 @@ interface Checked {
   readonly target: ProbeTarget;
   planKey: string | undefined;
   results: readonly ProbeResult[] | undefined;
+  /** When the websocket's check last passed; undefined asks for one. */
+  joinedAt: number | undefined;
   /** The failed ones of the results that the last reconcile has read. */
   read: readonly ProbeResult[];
   readonly abort: AbortController;
@@ -74,6 +80,7 @@ export class ProbeManager {
     const checked = this.#same(key, target) ?? this.#start(key, target);
     if (checked.planKey !== target.planKey) {
       checked.planKey = target.planKey;
+      checked.joinedAt = undefined;
       this.#queue.add(key);
     }
     const results = checked.results ?? (target.wasReady ? [] : [WAITING]);
@@ -107,7 +114,7 @@ export class ProbeManager {
     this.forget(target);
     const { planKey } = target;
     const abort = new AbortController();
-    const checked = { target, planKey, results: undefined, read: [], abort };
+    const checked = { target, planKey, results: undefined, joinedAt: undefined, read: [], abort };
     this.#checked.set(key, checked);
     this.#queue.add(key);
     return checked;
@@ -119,13 +126,27 @@ export class ProbeManager {
     if (!checked) return;
     const { target, abort } = checked;
     const results: ProbeResult[] = [];
-    for (const wanted of target.probes) results.push(await probe(wanted, abort.signal));
+    for (const wanted of target.probes) {
+      if (!('namespace' in wanted)) results.push(await probe(wanted, abort.signal));
+      else if (failedOf(results).length === 0) results.push(await this.#join(checked, wanted));
+    }
     if (abort.signal.aborted) return;
     checked.results = results;
     const failed = failedOf(results);
     if (!isDeepStrictEqual(failed, checked.read)) this.props.enqueue(target.owner);
     if (failed.length > 0) throw new Error('a check failed');
     this.#queue.addAfter(key, FRESH_MS * (0.9 + this.props.random() / 10));
+  }
+
+  /** Joins by a websocket, if the last time that this passed is long ago. */
+  async #join(checked: Checked, wanted: RealtimeProbe): Promise<ProbeResult> {
+    const { joinedAt, abort } = checked;
+    const now = this.props.monotonic();
+    if (joinedAt !== undefined && now - joinedAt < REALTIME_FRESH_MS) return JOINED;
+    checked.joinedAt = undefined;
+    const result = await probeRealtime(wanted, abort.signal);
+    if (result.ok) checked.joinedAt = now;
+    return result;
   }
 }
 

@@ -189,7 +189,7 @@ export class Reconciler {
     return {
       pending,
       probes,
-      ready: settled && probes.every(({ ok }) => ok),
+      ready: settled && probes.every(({ ok, advisory }) => ok || advisory),
       againMs: earliest(
         healthChecker.untilUnobserved(plan),
         settled ? undefined : healthChecker.untilDiagnosis(state),

@@ -4,7 +4,10 @@ import { before, suite, test } from 'node:test';
 
 import { aBench, aSite } from '../cluster/support/builders.js';
 import { at } from '../cluster/support/objects.js';
+import { probeRealtime } from '../../runner/health/realtime-probe.js';
+import { WebSocketClient } from '../../runner/health/websocket.js';
 import { type E2e, e2e, skip, TAGS } from './harness.js';
+import { runningPod } from './support/benches.js';
 
 const PING = '/api/method/ping';
 
@@ -104,6 +107,56 @@ suite('requests', { skip }, () => {
       );
     });
     assert.match(answer, /^HTTP\/1\.1 101 /);
+  });
+
+  test('of a websocket join where the public name does not resolve, and receive events', async () => {
+    const socketio = await runningPod(cluster, namespace, 'b-socketio');
+    const lookUp = ['bash', '-c', 'getent hosts s.example.com shop.example.org || echo none'];
+    assert.equal((await cluster.exec(namespace, socketio, lookUp)).trim(), 'none');
+    const address = await cluster.addressOf(namespace, 'b-nginx');
+    const url = `http://${address}:8080/socket.io/?EIO=4&transport=websocket`;
+    const cookie = await login('s');
+    const gunicorn = await runningPod(cluster, namespace, 's-gunicorn');
+    const kwargs = JSON.stringify({ event: 'news', message: { text: 'hello' } });
+    const publish = ['bench', '--site', 's.example.com', 'execute', 'frappe.publish_realtime'];
+    for (const [host, proto] of [
+      ['s.example.com', 'http'],
+      ['shop.example.org', 'https'],
+    ] as const) {
+      const headers = { Host: host, Cookie: cookie, 'X-Forwarded-Proto': proto };
+      const client = await WebSocketClient.open(url, headers, AbortSignal.timeout(60_000));
+      assert.match(await client.receive(), /^0/);
+      client.send('40/s.example.com,');
+      assert.match(await client.receive(), /^40\/s\.example\.com,\{"sid"/, host);
+      await cluster.exec(namespace, gunicorn, [...publish, '--kwargs', kwargs]);
+      let event = await client.receive();
+      while (event === '2') event = await client.receive();
+      assert.equal(event, '42/s.example.com,["news",{"text":"hello"}]', host);
+      client.close();
+    }
+    await cluster.until('the condition RealtimeReady', async () => {
+      const { status } = await cluster.the('AppSite', namespace, 's');
+      const conditions = at(status, 'conditions') as readonly Record<string, string>[];
+      return conditions.some((one) => one['type'] === 'RealtimeReady' && one['status'] === 'True');
+    });
+  });
+
+  test('of a websocket that a rollout of socketio cuts are answered again within 5 s', async () => {
+    const address = await cluster.addressOf(namespace, 'b-nginx');
+    const url = `http://${address}:8080/socket.io/?EIO=4&transport=websocket`;
+    const wanted = { url, host: 's.example.com', namespace: 's.example.com' };
+    const join = () => probeRealtime(wanted, AbortSignal.timeout(10_000));
+    await cluster.until('a websocket', async () => (await join()).ok);
+    const headers = { Host: 's.example.com', Cookie: 'sid=Guest' };
+    const client = await WebSocketClient.open(url, headers, AbortSignal.timeout(300_000));
+    const cut = (async () => {
+      for (;;) if ((await client.receive()) === '2') client.send('3');
+    })().catch(() => Date.now());
+    const rolled = restart('b-socketio');
+    const since = await cut;
+    while (!(await join()).ok) await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.ok(Date.now() - since < 5_000, `${String(Date.now() - since)} ms`);
+    await rolled;
   });
 
   test('of more than 50 MiB are refused, smaller ones are not', async () => {

@@ -1,6 +1,6 @@
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Health } from '../../constructs/kit/health.js';
-import type { ChildView, HttpProbe } from '../../constructs/kit/kind.js';
+import type { ChildView, Probe, ProbeResult } from '../../constructs/kit/kind.js';
 import { metadataKeysOf } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
@@ -20,7 +20,7 @@ export interface Outcome {
   readonly resource: Resource;
   /** The graph of children, made the resource's own. */
   readonly stages: readonly SynthStage[];
-  readonly probes: readonly HttpProbe[];
+  readonly probes: readonly Probe[];
   /** Requests, results and progress of a batch. */
   readonly batchObjects: readonly KubeObject[];
   readonly status: Status;
@@ -60,7 +60,7 @@ export function kindOf({ kind }: KubeObject): AnyKind {
 
 interface ReconcileResult {
   readonly stages: readonly SynthStage[];
-  readonly probes: readonly HttpProbe[];
+  readonly probes: readonly Probe[];
   readonly report: Report;
 }
 
@@ -98,7 +98,7 @@ function applyAndEvaluate(
   const pending = pendingOf(kind, stages, observed);
   const settled = pending.length === 0;
   const probes = kind.probes({ resource, inputs });
-  const results = settled ? (observed.probes ?? probes.map(() => ({ ok: true, message: '' }))) : [];
+  const results = settled ? (observed.probes ?? probes.map(passed)) : [];
   const statusResult = kind.evaluate({
     resource,
     inputs,
@@ -106,11 +106,15 @@ function applyAndEvaluate(
     runs: observed.runs ?? [],
     probes: results,
     complete: true,
-    ready: settled && results.every(({ ok }) => ok),
+    ready: settled && results.every(({ ok, advisory }) => ok || advisory),
     child: (childKind, name) => viewOf(stages, observed, childKind, name),
   });
   const stalled = statusResult.stalled ?? false;
   return { stages, probes, report: { statusResult, stalled, changes: [] } };
+}
+
+function passed(probe: Probe): ProbeResult {
+  return { ok: true, message: '', ...('namespace' in probe ? { advisory: true } : {}) };
 }
 
 function cleanUp({ kind, resource, reader }: Subject, observed: ObservedFile): ReconcileResult {

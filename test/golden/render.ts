@@ -52,8 +52,12 @@ export function renderStatus(outcomes: readonly Outcome[]): string {
   return outcomes
     .map(({ resource, probes, status }) => {
       const requests = probes.map(
-        ({ url, host, expectStatus, expectBody }) =>
-          `# probe: GET ${url} with Host ${host} must answer ${expectStatus} ${JSON.stringify(expectBody)}\n`,
+        (probe) =>
+          `# probe: GET ${probe.url} with Host ${probe.host} must ${
+            'namespace' in probe
+              ? `join ${probe.namespace} and send an event`
+              : `answer ${probe.expectStatus} ${JSON.stringify(probe.expectBody)}`
+          }\n`,
       );
       return `---\n# ${nameOf(resource)}\n${requests.join('')}${yaml({ status })}`;
     })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
+import { SOCKETIO_ORIGIN_PORT } from '../../constructs/kit/constants.generated.js';
 import {
   type Backend,
   type Nginx,
@@ -183,7 +184,7 @@ describe('nginx', needs('nginx'), () => {
     assert.equal(split.headers['set-cookie'], undefined);
   });
 
-  it('upgrades websockets, with the public name as Host and Origin', async () => {
+  it('upgrades websockets, with the public name in Host and Origin, whatever the browser sends', async () => {
     for (const [proto, host] of [
       ['https', 'shop.example.org'],
       ['evil', one],
@@ -195,8 +196,8 @@ describe('nginx', needs('nginx'), () => {
         `GET /socket.io/?transport=websocket HTTP/1.1\r\nHost: ${host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
           `Origin: https://evil.example\r\nX-Forwarded-Proto: ${proto}\r\n\r\n`,
       );
-      const scheme = proto === 'https' ? 'https' : 'http';
-      await eventually('the upgrade', () => text.includes(`${host} ${scheme}://${host} ${one}`));
+      const origin = `http://${host}:${String(SOCKETIO_ORIGIN_PORT)}`;
+      await eventually('the upgrade', () => text.includes(`${host} ${origin} ${one}`));
       socket.write('hello');
       await eventually('the echo', () => text.includes('echo:hello'));
       socket.destroy();
@@ -216,10 +217,11 @@ describe('nginx', needs('nginx'), () => {
     assert.equal((await send(1_200_000).catch(() => ({ status: 413 }))).status, 413);
   });
 
-  it('logs visitors, not probes', async () => {
-    await on(one, '/seen-by-a-visitor', { 'User-Agent': 'Mozilla' });
+  it('logs visitors, not probes and not the requests of socketio', async () => {
     await on(one, '/seen-by-a-probe', { 'User-Agent': 'kube-probe/1.34' });
+    await on(`${one}:${String(SOCKETIO_ORIGIN_PORT)}`, '/seen-by-socketio?sid=secret', {});
+    await on(one, '/seen-by-a-visitor', { 'User-Agent': 'Mozilla' });
     await eventually('the line', () => nginx.log().includes('/seen-by-a-visitor'));
-    assert.ok(!nginx.log().includes('/seen-by-a-probe'));
+    assert.doesNotMatch(nginx.log(), /seen-by-a-probe|seen-by-socketio|sid=secret/);
   });
 });

@@ -145,7 +145,7 @@ suite('Constants that the operator and the jobs share', () => {
       ...files('constructs', /^(?!.*\.generated\.ts$).*\.ts$/)
         .filter((path) => !others.test(path))
         .map((path) => [path, typescriptValues(path)] as const),
-      ...files('jobs', /^(?!tests\/|common\/operator_constants).*\.(py|sh)$/).map(
+      ...files('jobs', /^(?!tests\/|common\/operator_constants).*\.(py|sh|cjs)$/).map(
         (path) => [path, scriptValues(readFileSync(path, 'utf8'))] as const,
       ),
     ];
@@ -159,7 +159,7 @@ suite('Constants that the operator and the jobs share', () => {
   test('are each used by at least one file', () => {
     const text = [
       ...files('constructs', /^(?!.*\.generated\.ts$).*\.ts$/),
-      ...files('jobs', /^(?!tests\/|common\/operator_constants).*\.(py|sh)$/),
+      ...files('jobs', /^(?!tests\/|common\/operator_constants).*\.(py|sh|cjs)$/),
     ]
       .map((path) => readFileSync(path, 'utf8'))
       .join('\n');

@@ -53,7 +53,7 @@ export function scriptPaths(jobs: string): ReadonlyMap<string, string> {
     (entry) => entry.isDirectory() && entry.name !== 'tests',
   );
   for (const folder of folders.map(({ name }) => name).sort()) {
-    const names = readdirSync(join(jobs, folder)).filter((name) => /\.(py|sh)$/.test(name));
+    const names = readdirSync(join(jobs, folder)).filter((name) => /\.(py|sh|cjs)$/.test(name));
     for (const name of names.sort()) {
       const path = join(jobs, folder, name);
       const other = paths.get(name);

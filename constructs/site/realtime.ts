@@ -1,0 +1,52 @@
+import type { ConditionResult } from '../kit/condition.js';
+import { NGINX_PORT } from '../kit/constants.generated.js';
+import type { ChartProps, Observation, RealtimeProbe } from '../kit/kind.js';
+import { benchNames, serviceHost } from '../kit/names.js';
+import type { AppSite } from './api.js';
+import type { SiteInputs } from './inputs.js';
+
+const TYPE = 'RealtimeReady';
+
+/** A websocket through the bench's proxy, if the bench has a realtime server. */
+export function realtimeProbes({
+  resource,
+  inputs,
+}: ChartProps<AppSite, SiteInputs>): readonly RealtimeProbe[] {
+  const { name, namespace, clusterDomain, componentReplicas } = inputs.bench;
+  if (resource.spec.maintenance || componentReplicas.socketio === 0) return [];
+  const host = serviceHost(benchNames(name).nginx, namespace, clusterDomain);
+  const { siteName } = resource.spec;
+  return [
+    {
+      url: `http://${host}:${NGINX_PORT}/socket.io/?EIO=4&transport=websocket`,
+      host: siteName,
+      namespace: siteName,
+    },
+  ];
+}
+
+/** Whether the last websocket received an event: as before, where none was tried since. */
+export function realtimeCondition(
+  observation: Observation<AppSite, SiteInputs>,
+): readonly ConditionResult[] {
+  if (realtimeProbes(observation).length === 0) return [];
+  const last = observation.probes.find(({ advisory }) => advisory);
+  if (!last) return before(observation.resource);
+  return last.ok
+    ? [conditionResult('EventReceived', 'True', 'a websocket joined and received an event')]
+    : [conditionResult('NoEvent', 'False', last.message)];
+}
+
+function before({ status }: AppSite): readonly ConditionResult[] {
+  return (status?.conditions ?? [])
+    .filter(({ type }) => type === TYPE)
+    .map(({ type, status: is, reason, message }) => ({ type, status: is, reason, message }));
+}
+
+function conditionResult(
+  reason: string,
+  status: ConditionResult['status'],
+  message: string,
+): ConditionResult {
+  return { type: TYPE, status, reason, message };
+}
