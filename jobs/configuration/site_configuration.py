@@ -14,7 +14,8 @@ The file itself lists the keys that were set, in `app_operator_keys`: a key that
 longer wanted is deleted. The file is replaced in one step, and not at all where nothing differs.
 
 The termination message is {"results": {REQUEST: [outcome, reason, message, [keys]]}}. The outcome
-is Changed, Unchanged or Failed; the keys are those that differed. It never has a value.
+is Changed, Unchanged or Failed; the keys are those that differed. The message never
+has a value.
 """
 
 import json

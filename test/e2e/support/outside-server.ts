@@ -53,7 +53,7 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
     env: [{ name: 'PGDATA', value: '/var/lib/postgresql/data/pgdata' }],
     dataDir: '/var/lib/postgresql/data',
     scratch: ['/var/run/postgresql', '/tmp'],
-    check: ['pg_isready', '--host=127.0.0.1', '--quiet'],
+    check: ['pg_isready', '--host=127.0.0.1', '--username=postgres', '--quiet'],
     tlsOnly: {
       args: [
         'ssl=on',
