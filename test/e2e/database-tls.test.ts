@@ -16,7 +16,7 @@ import { aSecret, API_VERSION, aSite } from '../cluster/support/builders.js';
 import { at, conditionOf, type Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
-import { SiteUser } from './support/bench.js';
+import { secretValue, SiteUser } from './support/bench.js';
 import { type ServerPod } from './support/database-client.js';
 import { LOGINS, outsideServer } from './support/outside-server.js';
 import { podLog } from './support/pod-log.js';
@@ -26,10 +26,12 @@ const READY_MS = 300_000;
 const COMPLAINT_MS = 240_000;
 const PROVIDERS = ['mariadb', 'postgres'] as const;
 type Provider = (typeof PROVIDERS)[number];
-/** The client programs of the framework's image, told to speak in clear text. */
+/** The root login without encryption. The password is not in an argument. */
 const CLEAR_TEXT: Readonly<Record<Provider, string>> = {
-  mariadb: 'mariadb --no-defaults --skip-ssl --host="$1" --user=clear --password=text',
-  postgres: 'PGPASSWORD=text psql "host=$1 user=clear dbname=postgres sslmode=disable"',
+  mariadb:
+    'read -r MYSQL_PWD; export MYSQL_PWD; mariadb --no-defaults --skip-ssl --host="$1" --user=root --execute="SELECT 1"',
+  postgres:
+    'read -r PGPASSWORD; export PGPASSWORD; psql "host=$1 user=postgres dbname=postgres sslmode=disable" --command="SELECT 1"',
 };
 const REFUSED: Readonly<Record<Provider, RegExp>> = {
   mariadb: /insecure transport/,
@@ -129,8 +131,11 @@ suite('databases that require TLS', { skip }, () => {
   test('a login in clear text would be in the logs of the servers', async () => {
     for (const provider of PROVIDERS) {
       const pod = await runningPod(cluster, namespace, `${provider}-gunicorn`);
-      const command = ['sh', '-c', `${CLEAR_TEXT[provider]} </dev/null`, 'sh', hostOf(provider)];
-      await assert.rejects(cluster.exec(namespace, pod, command), REFUSED[provider]);
+      const root = `${serverOf(provider)}-root`;
+      const password = await secretValue(cluster, namespace, root, 'password');
+      const command = ['sh', '-c', CLEAR_TEXT[provider], 'sh', hostOf(provider)];
+      const login = cluster.exec(namespace, pod, command, { input: `${password}\n` });
+      await assert.rejects(login, REFUSED[provider]);
       await cluster.until('the log to have it', async () => {
         return (await loginsOf(provider)).clear.length > 0;
       });

@@ -13,17 +13,22 @@ import { aSecret } from '../cluster/support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
-import { folderOf, lasting, siteOf, SiteUser, sql } from './support/bench.js';
+import { folderOf, lasting, secretValue, siteOf, SiteUser, sql } from './support/bench.js';
 import { ArgumentLists, exposedSecrets } from './support/exposed-secrets.js';
 
 const MEBIBYTE = 2 ** 20;
 const GUNICORN = { workers: 3, threads: 6, timeoutSeconds: 77, maxRequests: 60 } as const;
 const CLAIMS = { files: 'ReadWriteMany', jobs: 'ReadWriteOnce', rows: 'ReadWriteOnce' } as const;
+/** Changes with what was set. */
+const HASH = 'status.siteConfig.hash';
 const CLIENT = '198.51.100.7';
 const SITE = 'shop.example.com';
 const CONFIG = `/home/frappe/frappe-bench/sites/${SITE}/site_config.json`;
 /** Longer than nginx waits for an answer. */
 const [READ_TIMEOUT_SECONDS, SLEEP_SECONDS] = [10, 20];
+/** The root login without encryption. The password is not in an argument. */
+const CLEAR_TEXT =
+  'read -r MYSQL_PWD; export MYSQL_PWD; mariadb --no-defaults --skip-ssl --host=bench-db --user=root --execute="SELECT 1"';
 
 suite('settings', { skip }, () => {
   let cluster: E2e;
@@ -190,12 +195,12 @@ suite('settings', { skip }, () => {
       ]);
       const site = await cluster.the('AppSite', namespace, 'shop');
       assert.equal(at(site, 'status.database.tls'), 'VerifyFull');
-      const client =
-        'mariadb --no-defaults --skip-ssl --host=bench-db --user=clear --password=text';
       const pod = await runningPod(cluster, namespace, 'bench-gunicorn');
+      const password = await secretValue(cluster, namespace, 'bench-db-root', 'password');
       await assert.rejects(
-        cluster.exec(namespace, pod, ['sh', '-c', `${client} </dev/null`], {
+        cluster.exec(namespace, pod, ['sh', '-c', CLEAR_TEXT], {
           container: 'gunicorn',
+          input: `${password}\n`,
         }),
         /insecure transport/,
       );
@@ -251,12 +256,17 @@ suite('settings', { skip }, () => {
     assert.deepEqual(await configured('google_login'), { client_id: 'ID' });
     assert.equal(await configured('mail_password'), passwords.first);
     const before = await uids();
+    const site = await cluster.the('AppSite', namespace, 'shop');
     await cluster.figures.time('from a changed Secret to the framework', async () => {
       await cluster.apply(namespace, aSecret('mail', { password: passwords.second }));
       await cluster.until(
         'the framework to read the new value',
         async () => (await configured('mail_password')) === passwords.second,
       );
+    });
+    await cluster.becomes('AppSite', namespace, 'shop', {
+      what: 'has noted it',
+      check: (live) => at(live, HASH) !== at(site, HASH),
     });
     assert.deepEqual(await uids(), before);
   });
