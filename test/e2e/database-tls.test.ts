@@ -26,15 +26,25 @@ const READY_MS = 300_000;
 const COMPLAINT_MS = 240_000;
 const PROVIDERS = ['mariadb', 'postgres'] as const;
 type Provider = (typeof PROVIDERS)[number];
-/** The root login without encryption. The password is not in an argument. */
-const CLEAR_TEXT: Readonly<Record<Provider, string>> = {
+/** The root login, with or without encryption. The password is not in an argument. */
+const LOGIN: Readonly<Record<Provider, string>> = {
   mariadb:
-    'read -r MYSQL_PWD; export MYSQL_PWD; mariadb --no-defaults --skip-ssl --host="$1" --user=root --execute="SELECT 1"',
+    'read -r MYSQL_PWD; export MYSQL_PWD; exec mariadb --no-defaults "$2" --host="$1" --user=root --skip-column-names --execute="SELECT 1"',
   postgres:
-    'read -r PGPASSWORD; export PGPASSWORD; psql "host=$1 user=postgres dbname=postgres sslmode=disable" --command="SELECT 1"',
+    'read -r PGPASSWORD; export PGPASSWORD; exec psql "host=$1 user=postgres dbname=postgres $2" --tuples-only --no-align --command="SELECT 1"',
 };
+/** What makes a login encrypted, or not. */
+const ENCRYPTED: Readonly<Record<Provider, string>> = {
+  mariadb: '--ssl',
+  postgres: 'sslmode=require',
+};
+const CLEAR_TEXT: Readonly<Record<Provider, string>> = {
+  mariadb: '--skip-ssl',
+  postgres: 'sslmode=disable',
+};
+/** This version of MariaDB names no other reason. */
 const REFUSED: Readonly<Record<Provider, RegExp>> = {
-  mariadb: /insecure transport/,
+  mariadb: /Access denied for user 'root'/,
   postgres: /no encryption/,
 };
 
@@ -133,9 +143,17 @@ suite('databases that require TLS', { skip }, () => {
       const pod = await runningPod(cluster, namespace, `${provider}-gunicorn`);
       const root = `${serverOf(provider)}-root`;
       const password = await secretValue(cluster, namespace, root, 'password');
-      const command = ['sh', '-c', CLEAR_TEXT[provider], 'sh', hostOf(provider)];
-      const login = cluster.exec(namespace, pod, command, { input: `${password}\n` });
-      await assert.rejects(login, REFUSED[provider]);
+      const login = (option: string): Promise<string> =>
+        cluster.exec(
+          namespace,
+          pod,
+          ['sh', '-c', LOGIN[provider], 'sh', hostOf(provider), option],
+          {
+            input: `${password}\n`,
+          },
+        );
+      assert.equal(await login(ENCRYPTED[provider]), '1\n');
+      await assert.rejects(login(CLEAR_TEXT[provider]), REFUSED[provider]);
       await cluster.until('the log to have it', async () => {
         return (await loginsOf(provider)).clear.length > 0;
       });

@@ -26,9 +26,9 @@ const SITE = 'shop.example.com';
 const CONFIG = `/home/frappe/frappe-bench/sites/${SITE}/site_config.json`;
 /** Longer than nginx waits for an answer. */
 const [READ_TIMEOUT_SECONDS, SLEEP_SECONDS] = [10, 20];
-/** The root login without encryption. The password is not in an argument. */
-const CLEAR_TEXT =
-  'read -r MYSQL_PWD; export MYSQL_PWD; mariadb --no-defaults --skip-ssl --host=bench-db --user=root --execute="SELECT 1"';
+/** The root login, with or without encryption. The password is not in an argument. */
+const LOGIN =
+  'read -r MYSQL_PWD; export MYSQL_PWD; exec mariadb --no-defaults "$1" --host=bench-db --user=root --skip-column-names --execute="SELECT 1"';
 
 suite('settings', { skip }, () => {
   let cluster: E2e;
@@ -197,13 +197,14 @@ suite('settings', { skip }, () => {
       assert.equal(at(site, 'status.database.tls'), 'VerifyFull');
       const pod = await runningPod(cluster, namespace, 'bench-gunicorn');
       const password = await secretValue(cluster, namespace, 'bench-db-root', 'password');
-      await assert.rejects(
-        cluster.exec(namespace, pod, ['sh', '-c', CLEAR_TEXT], {
+      const login = (option: string): Promise<string> =>
+        cluster.exec(namespace, pod, ['sh', '-c', LOGIN, 'sh', option], {
           container: 'gunicorn',
           input: `${password}\n`,
-        }),
-        /insecure transport/,
-      );
+        });
+      assert.equal(await login('--ssl'), '1\n');
+      // This version names no other reason.
+      await assert.rejects(login('--skip-ssl'), /Access denied for user 'root'/);
     });
 
     test('workers of an own queue run its jobs', async () => {
