@@ -1,6 +1,11 @@
 import { tlsSecrets } from '../frappe/database-tls.js';
 import { configurationReferences } from '../configuration/sources.js';
-import { benchesByTurn, scalersOfDeployment, sitesOfBench } from '../frappe/indexes.js';
+import {
+  benchesByClaim,
+  benchesByTurn,
+  scalersOfDeployment,
+  sitesOfBench,
+} from '../frappe/indexes.js';
 import { templateReferences } from '../frappe/pod-template-rules.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { Waiting } from '../kit/errors.js';
@@ -64,7 +69,7 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
     spec.storage.existingClaim === undefined
       ? { kind: PersistentVolumeClaim, name: benchNames(metadata.name).sites }
       : undefined,
-  indexes: [benchesByTurn, scalersOfDeployment],
+  indexes: [benchesByClaim, benchesByTurn, scalersOfDeployment],
   resolve: resolveBench,
   admissionWarnings: benchWarnings,
   givenToPods: ({ spec }) => [

@@ -92,7 +92,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
   for (const secret of referencedSecrets(bench)) {
     requireSecret({ namespace, ...secret }, reader, uidOf);
   }
-  requireClaims(namespace, existingClaims(bench), reader);
+  requireClaims(bench, existingClaims(bench), reader);
   const model = modelOf(bench, reader);
   const version = redisVersion(model, reader);
   const keda = servesKeda(reader);

@@ -1,7 +1,9 @@
 import { Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../kit/labels.js';
-import type { KubeObject } from '../kit/object.js';
+import { keyOf, type KubeObject, type Resource } from '../kit/object.js';
+import { benchesByClaim, sitesByClaim } from './indexes.js';
+import { isOlder, nameOwnerOf } from './name-conflict.js';
 
 /** A claim that a spec names in place of one that the operator makes. */
 export interface ExistingClaim {
@@ -16,23 +18,62 @@ export interface ExistingClaim {
 /** Of the volume of one pod. */
 export const ONE_POD = ['ReadWriteOnce', 'ReadWriteMany', 'ReadWriteOncePod'] as const;
 
-/** @throws Waiting with the reason ClaimMissing or ClaimUnusable */
+/**
+ * A claim is the volume of one resource, the oldest that names it, and of one field: the files of two
+ * would be in one folder.
+ * @throws Waiting with the reason ClaimMissing or ClaimUnusable
+ */
 export function requireClaims(
-  namespace: string,
+  resource: Resource,
   claims: readonly ExistingClaim[],
   reader: ClusterReader,
 ): void {
-  for (const claim of claims) requireClaim(namespace, claim, reader);
+  const paths = new Map<string, string>();
+  for (const claim of claims) {
+    const { name, path } = claim;
+    if (name === undefined) continue;
+    const first = paths.get(name);
+    if (first !== undefined) {
+      throw new Waiting(
+        'ClaimUnusable',
+        `${subjectOf(path, name)} is that of ${first} too; ${OWN}`,
+      );
+    }
+    paths.set(name, path);
+    requireClaim(resource.metadata.namespace ?? 'default', { ...claim, name }, reader);
+    refuseSharedClaim(resource, { name, path }, reader);
+  }
+}
+
+const OWN = 'each volume needs a claim of its own';
+
+function subjectOf(path: string, name: string): string {
+  return `${path}: PersistentVolumeClaim "${name}"`;
+}
+
+function refuseSharedClaim(
+  resource: Resource,
+  { name, path }: { readonly name: string; readonly path: string },
+  reader: ClusterReader,
+): void {
+  const key = keyOf(resource.metadata.namespace ?? 'default', name);
+  const self = nameOwnerOf(resource);
+  const older = [
+    ...reader.list(benchesByClaim, key, nameOwnerOf),
+    ...reader.list(sitesByClaim, key, nameOwnerOf),
+  ].find((other) => isOlder(other, self));
+  if (!older) return;
+  const message = `${subjectOf(path, name)} is the volume of ${older.kind} "${older.name}", which is older; ${OWN}`;
+  throw new Waiting('ClaimUnusable', message);
 }
 
 function requireClaim(
   namespace: string,
-  { name, path, accessModes }: ExistingClaim,
+  { name, path, accessModes }: ExistingClaim & { readonly name: string },
   reader: ClusterReader,
 ): void {
-  if (name === undefined) return;
   const found = reader.get('PersistentVolumeClaim', namespace, name, claimView);
-  const subject = `${path}: PersistentVolumeClaim "${name}"`;
+  const subject = subjectOf(path, name);
   if (!found) {
     const message = `${path}: there is no PersistentVolumeClaim "${name}" in namespace ${namespace}; create it`;
     throw new Waiting('ClaimMissing', message);

@@ -10,6 +10,29 @@ export const sitesOfBench: Index<AppSite> = {
   values: ({ metadata, spec }) => [keyOf(metadata.namespace, spec.benchRef.name)],
 };
 
+/** The benches that name a claim in place of one of their own, by the claim's `<namespace>/<name>`. */
+export const benchesByClaim: Index<AppBench> = {
+  name: 'benchesByClaim',
+  kind: 'AppBench',
+  values: ({ metadata: { namespace }, spec: { storage, redisConfig, dbConfig } }) =>
+    claimKeys(namespace, [storage, redisConfig?.storage, dbConfig.storage]),
+};
+
+/** The sites that name a claim for a server of their own, by the claim's `<namespace>/<name>`. */
+export const sitesByClaim: Index<AppSite> = {
+  name: 'sitesByClaim',
+  kind: 'AppSite',
+  values: ({ metadata: { namespace }, spec }) => claimKeys(namespace, [spec.dbConfig.storage]),
+};
+
+function claimKeys(
+  namespace: string | undefined,
+  volumes: readonly ({ readonly existingClaim?: string } | undefined)[],
+): readonly string[] {
+  const names = volumes.flatMap((volume) => volume?.existingClaim ?? []);
+  return [...new Set(names)].map((name) => keyOf(namespace, name));
+}
+
 /**
  * The HorizontalPodAutoscalers that scale a Deployment, by the Deployment's `<namespace>/<name>`.
  */

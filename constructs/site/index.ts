@@ -1,5 +1,6 @@
 import {
   ingressesByHost,
+  sitesByClaim,
   sitesByHost,
   sitesByPublicHost,
   sitesOfBench,
@@ -67,7 +68,7 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   durableOnChange: ['image'],
   // The database is encrypted with its key.
   recordedIn: ({ metadata }) => ({ kind: Secret, name: siteNames(metadata.name).encryptionKey }),
-  indexes: [sitesOfBench, sitesByHost, sitesByPublicHost, ingressesByHost],
+  indexes: [sitesOfBench, sitesByHost, sitesByPublicHost, sitesByClaim, ingressesByHost],
   resolve: (resource, reader) => resolveSite(resource, reader, integrations),
   admissionWarnings: siteWarnings,
   givenToPods: ({ spec }) => [

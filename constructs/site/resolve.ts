@@ -58,7 +58,7 @@ export function resolveSite(
   const database = databasePlan(site, model);
   refuseDenied(deniedOfDatabase(site, database, reader.settings));
   requireClaims(
-    model.namespace,
+    site,
     [
       {
         name: site.spec.dbConfig.storage?.existingClaim,

@@ -19,7 +19,8 @@ longer wanted is deleted. `app_operator_social_logins` lists the identity provid
 replaced in one step, and not at all where nothing differs.
 
 The termination message is {"results": {REQUEST: [outcome, reason, message, [keys]]}}. The outcome
-is Changed, Unchanged or Failed; the keys are those that differed. It never has a value.
+is Changed, Unchanged or Failed; the keys are those that differed. The message never
+has a value.
 """
 
 import json

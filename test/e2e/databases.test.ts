@@ -38,7 +38,13 @@ suite('databases', { skip }, () => {
       namespace,
       ...outsideServer('outside', newPassword()),
       smallBench('maria'),
-      smallBench('pg', { dbConfig: { provider: 'postgres' } }),
+      smallBench('pg', {
+        dbConfig: {
+          provider: 'postgres',
+          resources: { limits: { memory: '400Mi' } },
+          settings: { work_mem: '5MB' },
+        },
+      }),
       smallBench('guest', {
         dbConfig: {
           mode: 'external',
@@ -139,6 +145,11 @@ suite('databases', { skip }, () => {
          FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE d.datname = '${database}'`,
       );
       assert.deepEqual(rows, [`${database}|f|f`]);
+    });
+
+    test('a managed PostgreSQL has its settings, and a quarter of the memory limit', async () => {
+      const rows = await sql(cluster, postgres, 'SHOW shared_buffers; SHOW work_mem');
+      assert.deepEqual(rows, ['100MB', '5MB']);
     });
 
     test('an outside server that stops while a site is created on it', async () => {

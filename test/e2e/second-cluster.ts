@@ -5,5 +5,6 @@ import './operator-network.test.js';
 import './removal.test.js';
 import './requests.test.js';
 import './security.test.js';
+import './settings.test.js';
 import './upgrade.test.js';
 import './webhooks.test.js';

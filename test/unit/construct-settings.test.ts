@@ -375,6 +375,38 @@ suite('a claim of the user’s own', () => {
       );
     });
   }
+
+  const created = (second: number): Fields => ({
+    creationTimestamp: `2026-01-01T00:00:0${second}Z`,
+  });
+  const aged = <R extends Resource>(resource: R, name: string, second: number): R => ({
+    ...resource,
+    metadata: { ...resource.metadata, name, ...created(second) },
+  });
+  test('is the volume of one bench or site, the oldest that names it', () => {
+    const old = aged(aReadyBench(FILES), 'old', 1);
+    const young = aged(aReadyBench({ dbConfig: FILES }), 'young', 2);
+    const objects = [aClaim(RWX), old, young];
+    assert.equal(refusal(old, objects), '');
+    const message = `PersistentVolumeClaim "files" is the volume of AppBench "old", which is older; each volume needs a claim of its own`;
+    assert.equal(
+      refusal(young, objects),
+      `ClaimUnusable: spec.dbConfig.storage.existingClaim: ${message}`,
+    );
+    const spec = { dbConfig: { mode: 'dedicated', storage: { existingClaim: 'files' } } };
+    const site = aged(aSite(spec), 'shop', 3);
+    assert.equal(
+      refusal(site, [aReadyBench(), ...objects, site]),
+      `ClaimUnusable: spec.dbConfig.storage.existingClaim: ${message}`,
+    );
+    assert.equal(refusal(young, [aClaim(RWX), young]), '');
+  });
+  test('is one volume of a bench', () => {
+    assert.equal(
+      refusal(aReadyBench({ ...FILES, redisConfig: FILES }), [aClaim(RWX)]),
+      'ClaimUnusable: spec.redisConfig.storage.existingClaim: PersistentVolumeClaim "files" is that of spec.storage.existingClaim too; each volume needs a claim of its own',
+    );
+  });
 });
 
 suite('a volume that one node can mount', () => {

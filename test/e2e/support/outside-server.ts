@@ -1,24 +1,99 @@
+import { DEFAULT_PORTS } from '../../../constructs/frappe/bench-model.js';
+import type { Credential } from '../../../testbed/controlplane/certificate.js';
 import type { Manifest } from '../../cluster/support/objects.js';
+import { aSecret } from '../../cluster/support/builders.js';
+
+/** What makes a server take nothing but encrypted connections, and log every login. */
+interface TlsOnly {
+  readonly args: readonly string[];
+  /** Files of a ConfigMap beside the certificate. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+interface Flavour {
+  readonly image: string;
+  readonly user: string;
+  readonly passwordEnv: string;
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly dataDir: string;
+  /** Folders below which it writes sockets and temporary files. */
+  readonly scratch: readonly string[];
+  readonly check: readonly string[];
+  readonly tlsOnly: TlsOnly;
+}
+
+const [CERTIFICATE_DIR, FILES_DIR] = ['/tls', '/files'];
+/** Where a MariaDB that takes nothing but encrypted connections logs every login. */
+export const LOGINS = '/tmp/logins.log';
+
+const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
+  mariadb: {
+    image: 'mariadb:10.11',
+    user: 'root',
+    passwordEnv: 'MARIADB_ROOT_PASSWORD',
+    env: [{ name: 'MARIADB_ROOT_HOST', value: '%' }],
+    dataDir: '/var/lib/mysql',
+    scratch: ['/run/mysqld', '/tmp'],
+    check: ['healthcheck.sh', '--connect', '--innodb_initialized'],
+    tlsOnly: {
+      args: [
+        `--ssl-cert=${CERTIFICATE_DIR}/tls.crt`,
+        `--ssl-key=${CERTIFICATE_DIR}/tls.key`,
+        '--require-secure-transport=ON',
+        '--general-log=ON',
+        `--general-log-file=${LOGINS}`,
+      ],
+      files: {},
+    },
+  },
+  postgres: {
+    image: 'postgres:16',
+    user: 'postgres',
+    passwordEnv: 'POSTGRES_PASSWORD',
+    env: [{ name: 'PGDATA', value: '/var/lib/postgresql/data/pgdata' }],
+    dataDir: '/var/lib/postgresql/data',
+    scratch: ['/var/run/postgresql', '/tmp'],
+    check: ['pg_isready', '--host=127.0.0.1', '--username=postgres', '--quiet'],
+    tlsOnly: {
+      args: [
+        'ssl=on',
+        `ssl_cert_file=${CERTIFICATE_DIR}/tls.crt`,
+        `ssl_key_file=${CERTIFICATE_DIR}/tls.key`,
+        `hba_file=${FILES_DIR}/pg_hba.conf`,
+        'log_connections=on',
+      ].flatMap((setting) => ['-c', setting]),
+      files: { 'pg_hba.conf': 'local all all trust\nhostssl all all all scram-sha-256\n' },
+    },
+  },
+};
+
+export interface OutsideServerProps {
+  readonly provider?: keyof typeof FLAVOURS;
+  /** With it, the server takes encrypted connections only. */
+  readonly certificate?: Credential;
+}
 
 /**
- * A MariaDB server that the operator knows nothing of: `name` is its Service, `<name>-root` its
+ * A database server that the operator knows nothing of: `name` is its Service, `<name>-root` its
  * login.
  */
-export function outsideServer(name: string, password: string): readonly Manifest[] {
+export function outsideServer(
+  name: string,
+  password: string,
+  { provider = 'mariadb', certificate }: OutsideServerProps = {},
+): readonly Manifest[] {
+  const flavour = FLAVOURS[provider];
   const labels = { outside: name };
-  const scratch = ['/run/mysqld', '/tmp'].map((mountPath) => ({
+  const scratch = flavour.scratch.map((mountPath) => ({
     name: 'scratch',
     mountPath,
     subPath: mountPath.slice(1).replaceAll('/', '-'),
   }));
-  const data = { name: 'data', mountPath: '/var/lib/mysql' };
+  const data = { name: 'data', mountPath: flavour.dataDir };
+  const tls = certificate ? encryption(name, flavour.tlsOnly, certificate) : undefined;
   return [
-    {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: `${name}-root` },
-      stringData: { username: 'root', password },
-    },
+    aSecret(`${name}-root`, { username: flavour.user, password }),
+    ...(tls?.objects ?? []),
     {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
@@ -29,7 +104,7 @@ export function outsideServer(name: string, password: string): readonly Manifest
       apiVersion: 'v1',
       kind: 'Service',
       metadata: { name },
-      spec: { selector: labels, ports: [{ port: 3306 }] },
+      spec: { selector: labels, ports: [{ port: DEFAULT_PORTS[provider] }] },
     },
     {
       apiVersion: 'apps/v1',
@@ -49,12 +124,13 @@ export function outsideServer(name: string, password: string): readonly Manifest
             },
             containers: [
               {
-                name: 'mariadb',
-                image: 'mariadb:10.11',
+                name: provider,
+                image: flavour.image,
+                args: tls?.args ?? [],
                 env: [
-                  { name: 'MARIADB_ROOT_HOST', value: '%' },
+                  ...flavour.env,
                   {
-                    name: 'MARIADB_ROOT_PASSWORD',
+                    name: flavour.passwordEnv,
                     valueFrom: { secretKeyRef: { name: `${name}-root`, key: 'password' } },
                   },
                 ],
@@ -63,20 +139,51 @@ export function outsideServer(name: string, password: string): readonly Manifest
                   capabilities: { drop: ['ALL'] },
                 },
                 readinessProbe: {
-                  exec: { command: ['healthcheck.sh', '--connect', '--innodb_initialized'] },
+                  exec: { command: flavour.check },
                   periodSeconds: 5,
                   timeoutSeconds: 5,
                 },
-                volumeMounts: [data, ...scratch],
+                volumeMounts: [data, ...scratch, ...(tls?.mounts ?? [])],
               },
             ],
             volumes: [
               { name: 'data', persistentVolumeClaim: { claimName: name } },
               { name: 'scratch', emptyDir: {} },
+              ...(tls?.volumes ?? []),
             ],
           },
         },
       },
     },
   ];
+}
+
+/** What the pod of a server has for its encryption. */
+function encryption(name: string, { args, files }: TlsOnly, certificate: Credential) {
+  const secret: Manifest = {
+    ...aSecret(`${name}-tls`, {
+      'tls.crt': certificate.certificatePem,
+      'tls.key': certificate.keyPem,
+    }),
+    type: 'kubernetes.io/tls',
+  };
+  const map: Manifest = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: `${name}-files` },
+    data: files,
+  };
+  return {
+    args,
+    objects: [secret, map],
+    mounts: [
+      { name: 'certificate', mountPath: CERTIFICATE_DIR, readOnly: true },
+      { name: 'files', mountPath: FILES_DIR, readOnly: true },
+    ],
+    volumes: [
+      // PostgreSQL takes a key of root's that no more than the group can read.
+      { name: 'certificate', secret: { secretName: `${name}-tls`, defaultMode: 0o440 } },
+      { name: 'files', configMap: { name: `${name}-files` } },
+    ],
+  };
 }

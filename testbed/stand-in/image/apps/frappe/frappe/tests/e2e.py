@@ -16,6 +16,18 @@ def job_status(job_id):
     return job and job.get_status()
 
 
+@frappe.whitelist()
+def configured(key):
+    """A key of the configuration, as this process of the framework reads it."""
+    return frappe.conf.get(key)
+
+
+@frappe.whitelist(allow_guest=True)
+def client_address():
+    """The address that the proxy names as the client's."""
+    return frappe.request.headers.get("X-Forwarded-For")
+
+
 @frappe.whitelist(allow_guest=True)
 def sleep(seconds):
     """A slow request, for rollouts under load."""

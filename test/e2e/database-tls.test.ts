@@ -1,0 +1,252 @@
+/**
+ * Benches on database servers that take encrypted connections only. The servers log every login: what
+ * is encrypted is read there, not from the operator.
+ */
+import assert from 'node:assert/strict';
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { after, before, suite, test } from 'node:test';
+
+import {
+  type Authority,
+  issue,
+  keyIdOf,
+  newAuthority,
+} from '../../testbed/controlplane/certificate.js';
+import { aSecret, API_VERSION, aSite } from '../cluster/support/builders.js';
+import { at, conditionOf, type Manifest } from '../cluster/support/objects.js';
+import { type E2e, e2e, skip } from './harness.js';
+import { cleanUp, runningPod, smallBench } from './support/benches.js';
+import { secretValue, SiteUser } from './support/bench.js';
+import { type ServerPod } from './support/database-client.js';
+import { LOGINS, outsideServer } from './support/outside-server.js';
+import { podLog } from './support/pod-log.js';
+
+const READY_MS = 300_000;
+/** A Job is tried four times, and a busy machine is slow. */
+const COMPLAINT_MS = 240_000;
+const PROVIDERS = ['mariadb', 'postgres'] as const;
+type Provider = (typeof PROVIDERS)[number];
+/** The root login, with or without encryption. The password is not in an argument. */
+const LOGIN: Readonly<Record<Provider, string>> = {
+  mariadb:
+    'read -r MYSQL_PWD; export MYSQL_PWD; exec mariadb --no-defaults "$2" --host="$1" --user=root --skip-column-names --execute="SELECT 1"',
+  postgres:
+    'read -r PGPASSWORD; export PGPASSWORD; exec psql "host=$1 user=postgres dbname=postgres $2" --tuples-only --no-align --command="SELECT 1"',
+};
+/** What makes a login encrypted, or not. */
+const ENCRYPTED: Readonly<Record<Provider, string>> = {
+  mariadb: '--ssl',
+  postgres: 'sslmode=require',
+};
+const CLEAR_TEXT: Readonly<Record<Provider, string>> = {
+  mariadb: '--skip-ssl',
+  postgres: 'sslmode=disable',
+};
+/** This version of MariaDB names no other reason. */
+const REFUSED: Readonly<Record<Provider, RegExp>> = {
+  mariadb: /Access denied for user 'root'/,
+  postgres: /no encryption/,
+};
+
+suite('databases that require TLS', { skip }, () => {
+  const ca = newAuthority('database CA');
+  const other = newAuthority('another CA');
+  let cluster: E2e;
+  let namespace: string;
+
+  before(async () => {
+    cluster = await e2e();
+    namespace = await cluster.namespace();
+    await cluster.apply(
+      namespace,
+      ...PROVIDERS.flatMap((provider) => [
+        ...outsideServer(serverOf(provider), newPassword(), {
+          provider,
+          certificate: certificateFor(ca, hostOf(provider)),
+        }),
+        caSecret(provider, ca),
+        smallBench(provider, {
+          componentReplicas: { socketio: 0, workerDefault: 1 },
+          dbConfig: {
+            mode: 'external',
+            provider,
+            host: hostOf(provider),
+            rootSecretRef: { name: `${serverOf(provider)}-root` },
+            tls: { mode: 'VerifyFull', caSecretRef: { name: `${provider}-ca` } },
+          },
+        }),
+        siteOn(provider),
+      ]),
+      {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: { name: 'backups' },
+        spec: { accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Gi' } } },
+      },
+    );
+    await Promise.all(
+      PROVIDERS.map((provider) =>
+        cluster.ready('AppSite', namespace, `${provider}-site`, READY_MS),
+      ),
+    );
+  });
+
+  after(() => cleanUp(cluster, namespace));
+
+  suite('side by side', { concurrency: true }, () => {
+    for (const provider of PROVIDERS) {
+      test(`${provider}: a site answers, stores, works and is backed up, encrypted only`, async () => {
+        const user = userOf(`${provider}-site`, provider);
+        await user.answers();
+        await user.remember('a row');
+        assert.equal(await user.enqueue('a job', 0), 200);
+        await user.stored(['a row', 'a job']);
+        const site = await cluster.the('AppSite', namespace, `${provider}-site`);
+        assert.equal(at(site, 'status.database.tls'), 'VerifyFull');
+        await backUp(provider);
+        await onlyEncrypted(provider);
+      });
+    }
+  });
+
+  suite('with a wrong CA', { concurrency: true }, () => {
+    for (const provider of PROVIDERS) {
+      test(`${provider}: sites name it, a running one stays up, and the right one takes effect without a restart`, async () => {
+        const [running, late] = [`${provider}-site`, `${provider}-late`];
+        const before = await podsOf(provider);
+        await cluster.apply(namespace, caSecret(provider, other), siteOn(provider, late));
+        const words = new RegExp(
+          `${hostOf(provider)}:\\d+: the server's certificate is not of the CA in tls.caSecretRef`,
+        );
+        await Promise.all([running, late].map((site) => names(site, words)));
+        const held = await cluster.the('AppSite', namespace, late);
+        assert.equal(held.status?.['phase'], 'Provisioning');
+        assert.equal(await userOf(running, provider).ping(), 200);
+        await onlyEncrypted(provider);
+        await cluster.apply(namespace, caSecret(provider, ca));
+        await Promise.all(
+          [running, late].map((site) => cluster.ready('AppSite', namespace, site, READY_MS)),
+        );
+        await userOf(late, provider).answers();
+        await cluster.until('the status to name no failure', async () => {
+          const site = await cluster.the('AppSite', namespace, running);
+          return !JSON.stringify(site.status).includes('DatabaseTlsFailed');
+        });
+        assert.deepEqual(await podsOf(provider), before);
+        await onlyEncrypted(provider);
+      });
+    }
+  });
+
+  test('a login in clear text would be in the logs of the servers', async () => {
+    for (const provider of PROVIDERS) {
+      const pod = await runningPod(cluster, namespace, `${provider}-gunicorn`);
+      const root = `${serverOf(provider)}-root`;
+      const password = await secretValue(cluster, namespace, root, 'password');
+      const login = (option: string): Promise<string> =>
+        cluster.exec(
+          namespace,
+          pod,
+          ['sh', '-c', LOGIN[provider], 'sh', hostOf(provider), option],
+          {
+            input: `${password}\n`,
+          },
+        );
+      assert.equal(await login(ENCRYPTED[provider]), '1\n');
+      await assert.rejects(login(CLEAR_TEXT[provider]), REFUSED[provider]);
+      await cluster.until('the log to have it', async () => {
+        return (await loginsOf(provider)).clear.length > 0;
+      });
+    }
+  });
+
+  function siteOn(provider: Provider, name = `${provider}-site`): Manifest {
+    return aSite(name, { bench: provider, workloads: 'Shared' });
+  }
+
+  function userOf(site: string, bench: string): SiteUser {
+    return new SiteUser(cluster, { namespace, bench }, site);
+  }
+
+  function hostOf(provider: Provider): string {
+    return `${serverOf(provider)}.${namespace}.svc.cluster.local`;
+  }
+
+  /** The pods that serve, by their uids; without those of Jobs. */
+  async function podsOf(bench: string): Promise<readonly unknown[]> {
+    const pods = await cluster.pods(namespace, `bench=${bench}`);
+    return pods
+      .filter(({ metadata }) => !metadata.labels?.['job-name'])
+      .map(({ metadata }) => metadata.uid)
+      .sort();
+  }
+
+  function names(site: string, words: RegExp): Promise<unknown> {
+    return cluster.becomes('AppSite', namespace, site, {
+      what: `says ${words.source}`,
+      check: (object) => words.test(JSON.stringify(object.status ?? {})),
+      timeoutMs: COMPLAINT_MS,
+    });
+  }
+
+  async function backUp(provider: Provider): Promise<void> {
+    await cluster.apply(namespace, {
+      apiVersion: API_VERSION,
+      kind: 'SiteBackup',
+      metadata: { name: provider },
+      spec: {
+        siteRef: { name: `${provider}-site` },
+        destination: { pvc: { claimName: 'backups' } },
+      },
+    });
+    await cluster.becomes('SiteBackup', namespace, provider, {
+      what: 'is stored',
+      check: (live) => {
+        const phase = at(live, 'status.phase');
+        assert.notEqual(phase, 'Failed', conditionOf(live, 'Ready')?.message);
+        return phase === 'Succeeded';
+      },
+      timeoutMs: COMPLAINT_MS,
+    });
+  }
+
+  async function onlyEncrypted(provider: Provider): Promise<void> {
+    const { encrypted, clear } = await loginsOf(provider);
+    assert.deepEqual(clear, []);
+    assert.ok(encrypted.length > 0, 'there are encrypted logins');
+  }
+
+  /** The logins that a server has seen from the network, also refused ones. */
+  async function loginsOf(
+    provider: Provider,
+  ): Promise<{ readonly encrypted: readonly string[]; readonly clear: readonly string[] }> {
+    const server: ServerPod = { namespace, pod: `${serverOf(provider)}-0`, provider };
+    const log =
+      provider === 'mariadb'
+        ? await cluster.exec(namespace, server.pod, ['cat', LOGINS])
+        : await podLog(cluster, namespace, server.pod);
+    const lines = log.split('\n');
+    const having = (pattern: RegExp): readonly string[] =>
+      lines.filter((line) => pattern.test(line));
+    return provider === 'mariadb'
+      ? { encrypted: having(/Connect.* using SSL\/TLS/), clear: having(/Connect.* using TCP\/IP/) }
+      : { encrypted: having(/authorized:.* SSL enabled/), clear: having(/no encryption/) };
+  }
+});
+
+function serverOf(provider: Provider): string {
+  return `outside-${provider}`;
+}
+
+function caSecret(provider: Provider, { certificatePem }: Authority): Manifest {
+  return aSecret(`${provider}-ca`, { 'ca.crt': certificatePem });
+}
+
+function certificateFor(ca: Authority, host: string) {
+  const keyId = keyIdOf(new X509Certificate(ca.certificatePem).publicKey);
+  return issue(ca, keyId, { commonName: 'database', hosts: [host] });
+}
+
+function newPassword(): string {
+  return randomBytes(18).toString('base64url');
+}
