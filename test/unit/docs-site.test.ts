@@ -26,7 +26,7 @@ describe('a page of the documentation site', () => {
     ['[a](../README.md)', '[a](../tasks.md)'],
     ['[a](../../README.md)', '[a](../index.md)'],
     ['[a](../../CONTRIBUTING.md)', '[a](../contributing/index.md)'],
-    ['[a](../../examples/bench.yaml)', '[a](../examples.md#bench-yaml)'],
+    ['[a](../../examples/bench.yaml)', '[a](../examples.md#benchyaml)'],
     ['[a](../../examples)', '[a](../examples.md)'],
     ['[`run.ts`](../../test/run.ts)', '`run.ts`'],
     ['[a](https://example.com/b)', '[a](https://example.com/b)'],

@@ -111,7 +111,7 @@ function linkedPages(text: string): readonly string[] {
 function linkOf(file: string): string | undefined {
   if (file === EXAMPLES) return 'examples.md';
   if (path.dirname(file) === EXAMPLES)
-    return `examples.md#${path.basename(file).replaceAll('.', '-')}`;
+    return `examples.md#${path.basename(file).replaceAll('.', '')}`;
   if (file === 'docs') return 'tasks.md';
   if (path.dirname(file) === PICTURES) return `pictures/${path.basename(file)}`;
   return pageOf(file)?.page;
