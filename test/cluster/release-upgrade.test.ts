@@ -188,7 +188,7 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
     }
   });
 
-  await t.test('restarts the pods of gunicorn only', async () => {
+  await t.test('restarts the pods of gunicorn and socketio only', async () => {
     const now = await state();
     const changed = [...old].filter(([name, object]) => {
       const template = 'spec.template';
@@ -225,5 +225,6 @@ async function awayFromResync(uid: unknown): Promise<void> {
 const RESTARTED = [
   // The worker class of gunicorn: a worker answers its accepted connections before it exits.
   'Deployment/b-gunicorn',
+  'Deployment/b-socketio',
   'Deployment/s-gunicorn',
 ];

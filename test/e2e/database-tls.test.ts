@@ -26,13 +26,19 @@ const READY_MS = 300_000;
 const COMPLAINT_MS = 240_000;
 const PROVIDERS = ['mariadb', 'postgres'] as const;
 type Provider = (typeof PROVIDERS)[number];
-/** The root login, with or without encryption. The password is not in an argument. */
+/**
+ * The root login, with or without encryption. The password is on standard input: what a client has
+ * in its environment can appear among its arguments.
+ */
 const LOGIN: Readonly<Record<Provider, string>> = {
   mariadb:
-    'read -r MYSQL_PWD; export MYSQL_PWD; exec mariadb --no-defaults "$2" --host="$1" --user=root --skip-column-names --execute="SELECT 1"',
+    'exec mariadb --defaults-file=/dev/stdin "$2" --host="$1" --user=root --skip-column-names --execute="SELECT 1"',
   postgres:
     'read -r PGPASSWORD; export PGPASSWORD; exec psql "host=$1 user=postgres dbname=postgres $2" --tuples-only --no-align --command="SELECT 1"',
 };
+function inputOf(provider: Provider, password: string): string {
+  return provider === 'mariadb' ? `[client]\npassword=${password}\n` : `${password}\n`;
+}
 /** What makes a login encrypted, or not. */
 const ENCRYPTED: Readonly<Record<Provider, string>> = {
   mariadb: '--ssl',
@@ -149,7 +155,7 @@ suite('databases that require TLS', { skip }, () => {
           pod,
           ['sh', '-c', LOGIN[provider], 'sh', hostOf(provider), option],
           {
-            input: `${password}\n`,
+            input: inputOf(provider, password),
           },
         );
       assert.equal(await login(ENCRYPTED[provider]), '1\n');

@@ -26,9 +26,12 @@ const SITE = 'shop.example.com';
 const CONFIG = `/home/frappe/frappe-bench/sites/${SITE}/site_config.json`;
 /** Longer than nginx waits for an answer. */
 const [READ_TIMEOUT_SECONDS, SLEEP_SECONDS] = [10, 20];
-/** The root login, with or without encryption. The password is not in an argument. */
+/**
+ * The root login, with or without encryption. The password is on standard input: what a client has
+ * in its environment can appear among its arguments.
+ */
 const LOGIN =
-  'read -r MYSQL_PWD; export MYSQL_PWD; exec mariadb --no-defaults "$1" --host=bench-db --user=root --skip-column-names --execute="SELECT 1"';
+  'exec mariadb --defaults-file=/dev/stdin "$1" --host=bench-db --user=root --skip-column-names --execute="SELECT 1"';
 
 suite('settings', { skip }, () => {
   let cluster: E2e;
@@ -200,7 +203,7 @@ suite('settings', { skip }, () => {
       const login = (option: string): Promise<string> =>
         cluster.exec(namespace, pod, ['sh', '-c', LOGIN, 'sh', option], {
           container: 'gunicorn',
-          input: `${password}\n`,
+          input: `[client]\npassword=${password}\n`,
         });
       assert.equal(await login('--ssl'), '1\n');
       // This version names no other reason.
