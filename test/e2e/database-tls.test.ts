@@ -26,10 +26,7 @@ const READY_MS = 300_000;
 const COMPLAINT_MS = 240_000;
 const PROVIDERS = ['mariadb', 'postgres'] as const;
 type Provider = (typeof PROVIDERS)[number];
-/**
- * The root login, with or without encryption. The password is on standard input: what a client has
- * in its environment can appear among its arguments.
- */
+/** The root login, with or without encryption. The password is on standard input, in no argument. */
 const LOGIN: Readonly<Record<Provider, string>> = {
   mariadb:
     'exec mariadb --defaults-file=/dev/stdin "$2" --host="$1" --user=root --skip-column-names --execute="SELECT 1"',

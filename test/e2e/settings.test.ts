@@ -26,10 +26,7 @@ const SITE = 'shop.example.com';
 const CONFIG = `/home/frappe/frappe-bench/sites/${SITE}/site_config.json`;
 /** Longer than nginx waits for an answer. */
 const [READ_TIMEOUT_SECONDS, SLEEP_SECONDS] = [10, 20];
-/**
- * The root login, with or without encryption. The password is on standard input: what a client has
- * in its environment can appear among its arguments.
- */
+/** The root login, with or without encryption. The password is on standard input, in no argument. */
 const LOGIN =
   'exec mariadb --defaults-file=/dev/stdin "$1" --host=bench-db --user=root --skip-column-names --execute="SELECT 1"';
 

@@ -256,9 +256,9 @@ export async function sql(
   { namespace, bench }: Place,
   text: string,
 ): Promise<string[]> {
-  // The shell in the container puts in its own password: none is in our arguments.
+  // The password is in the container's environment: it is in no argument.
   const command =
-    'exec mariadb --user=root --password="$MARIADB_ROOT_PASSWORD" --batch --skip-column-names';
+    'MYSQL_PWD=$MARIADB_ROOT_PASSWORD exec mariadb --user=root --batch --skip-column-names';
   const output = await cluster.exec(namespace, `${bench}-db-0`, ['sh', '-c', command], {
     input: text,
   });
