@@ -189,16 +189,10 @@ function applied(
     const message = `the keys of ${file} are set; processes that read them at their start are being restarted`;
     return conditionResult('Restarting', message);
   }
-  const message =
-    keys.length === 0
-      ? `the removed keys are deleted from ${file}`
-      : `${file} has the declared values: ${listed(keys)}`;
-  if (login) {
-    const parts = [...loginParts(login), ...(keys.length === 0 ? [] : [message])];
-    const text =
-      parts.length === 0 ? 'the removed identity providers are deleted' : parts.join('; ');
-    return { type: CONFIGURATION_APPLIED, status: 'True', reason: 'Applied', message: text };
-  }
+  const values = keys.length === 0 ? [] : [`${file} has the declared values: ${listed(keys)}`];
+  const parts = [...(login ? loginParts(login) : []), ...values];
+  const removed = login ? 'identity providers are deleted' : `keys are deleted from ${file}`;
+  const message = parts.length === 0 ? `the removed ${removed}` : parts.join('; ');
   return { type: CONFIGURATION_APPLIED, status: 'True', reason: 'Applied', message };
 }
 

@@ -15,8 +15,10 @@ export interface FirstLogin {
 /** The app whose part of the wizard creates the first company. */
 const ERPNEXT = 'erpnext';
 
-/** Providers as files below the folder of values: one for each value of a Secret. */
+/** A value of a Secret that a provider names. */
 export interface LoginFile {
+  readonly field: 'clientID' | 'clientSecret';
+  /** Its name below the folder of values. */
   readonly file: string;
   readonly path: string;
   readonly reference: KeyRef;
@@ -34,21 +36,15 @@ export function firstLoginOf({ spec, status }: AppSite): FirstLogin | undefined 
 
 /** The keys of Secrets that the identity providers name. */
 export function loginFiles(sso: readonly SiteSocialLogin[] = []): readonly LoginFile[] {
-  return sso.flatMap(({ clientID, clientSecret }, index) => {
-    const fileOf = (field: 'clientID' | 'clientSecret', reference?: KeyRef): LoginFile[] =>
-      reference
-        ? [
-            {
-              file: `sso-${index}-${field}`,
-              path: `spec.sso[${index}].${field}.secretKeyRef`,
-              reference,
-            },
-          ]
-        : [];
-    return [
-      ...fileOf('clientID', clientID.secretKeyRef),
-      ...fileOf('clientSecret', clientSecret.secretKeyRef),
-    ];
+  return sso.flatMap(filesOf);
+}
+
+function filesOf(login: SiteSocialLogin, index: number): readonly LoginFile[] {
+  return (['clientID', 'clientSecret'] as const).flatMap((field) => {
+    const reference = login[field].secretKeyRef;
+    if (!reference) return [];
+    const path = `spec.sso[${index}].${field}.secretKeyRef`;
+    return [{ field, file: `sso-${index}-${field}`, path, reference }];
   });
 }
 
@@ -61,13 +57,6 @@ export function loginReferences(
     name: reference.name,
     path: `${path}.name`,
   }));
-}
-
-/** The same of all that a site declares. */
-export function referencesOf(
-  login: FirstLogin | undefined,
-): readonly (ObjectReference & { readonly kind: 'Secret' })[] {
-  return loginReferences(login?.sso);
 }
 
 /** The name that the framework gives to the Social Login Key of a provider. */
@@ -98,12 +87,9 @@ export function firstLoginProblems(
 /** A provider as the script reads it: no value of a Secret. */
 export function loginContent(login: SiteSocialLogin, index: number): unknown {
   const { clientID, clientSecret: _clientSecret, ...rest } = login;
-  const files = loginFiles([login]).map(({ file, reference }) => [
-    file.replace('sso-0-', ''),
-    {
-      file: file.replace('sso-0-', `sso-${index}-`),
-      from: `key "${reference.key}" of Secret "${reference.name}"`,
-    },
+  const files = filesOf(login, index).map(({ field, file, reference }) => [
+    field,
+    { file, from: `key "${reference.key}" of Secret "${reference.name}"` },
   ]);
   const values = clientID.value === undefined ? {} : { clientID: clientID.value };
   return { ...rest, ...values, files: Object.fromEntries(files) as unknown };

@@ -3,8 +3,7 @@ import type { SiteSocialLogin } from '../site/api.js';
 import type { Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { generatedSecretProblems } from '../frappe/pod-template-rules.js';
-import { loginReferences } from './first-login.js';
-import { configurationReferences, readSources, sourcesOf } from './sources.js';
+import { configurationReferences, sourcesOf } from './sources.js';
 
 /** The Job gets the values in one environment variable, which may have twice as many. */
 const MAX_BYTES = 64 * 1024;
@@ -46,12 +45,11 @@ export function configurationWarnings(
     const message = `whoever may read the object sees the value of ${key}; read it from a Secret with valueFrom.secretKeyRef`;
     return [{ path: `spec.siteConfig[${index}].value`, message }];
   });
-  const sources = [
-    ...sourcesOf(entries, namespace, reader),
-    ...readSources(loginReferences(sso), namespace, reader),
-  ];
-  const missing = sources.flatMap(({ path, problem }) =>
-    problem === undefined ? [] : [{ path, message: `${problem}; the keys are set when it exists` }],
+  const missing = sourcesOf({ siteConfig: entries, sso }, namespace, reader).flatMap(
+    ({ path, problem }) =>
+      problem === undefined
+        ? []
+        : [{ path, message: `${problem}; the keys are set when it exists` }],
   );
   return [...literal, ...missing];
 }

@@ -1,10 +1,11 @@
 import type { SiteConfig } from '../kit/api.js';
 import type { ClusterReader, ObjectReference } from '../kit/kind.js';
+import { loginReferences, type FirstLogin } from './first-login.js';
 import { uidOf, versionOf, type KubeObject } from '../kit/object.js';
 
-export type SourceReference = ObjectReference & { readonly kind: 'Secret' | 'ConfigMap' };
+type SourceReference = ObjectReference & { readonly kind: 'Secret' | 'ConfigMap' };
 
-/** A Secret or a ConfigMap that an entry names. */
+/** A Secret or a ConfigMap that an entry or an identity provider names. */
 export interface ConfigurationSource {
   /** The field that names it. */
   readonly path: string;
@@ -26,21 +27,13 @@ export function configurationReferences(entries: SiteConfig = []): readonly Sour
   });
 }
 
-/** The same with what the cluster has, one for each entry that names one. */
+/** The Secrets and ConfigMaps that a site or a bench declares, with what the cluster has. */
 export function sourcesOf(
-  entries: SiteConfig,
+  { siteConfig, sso }: { readonly siteConfig: SiteConfig; readonly sso?: FirstLogin['sso'] },
   namespace: string,
   reader: ClusterReader,
 ): readonly ConfigurationSource[] {
-  return readSources(configurationReferences(entries), namespace, reader);
-}
-
-/** The objects that references name, with what the cluster has. */
-export function readSources(
-  references: readonly SourceReference[],
-  namespace: string,
-  reader: ClusterReader,
-): readonly ConfigurationSource[] {
+  const references = [...configurationReferences(siteConfig), ...loginReferences(sso)];
   return references.map(({ kind, name, path }) => {
     const version = reader.get(kind, namespace, name, identityOf);
     const problem =

@@ -6,10 +6,10 @@ import { Stalled } from '../kit/errors.js';
 import { canonicalJson, hashOf } from '../kit/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { KubeObject, Resource } from '../kit/object.js';
-import { referencesOf, type FirstLogin } from './first-login.js';
+import type { FirstLogin } from './first-login.js';
 import { configurationProblems } from './problems.js';
 import type { ConfigurationRequest, ConfigurationResult } from './request.js';
-import { readSources, sourcesOf, type ConfigurationSource } from './sources.js';
+import { sourcesOf, type ConfigurationSource } from './sources.js';
 
 /** A resource that declares keys of a configuration file. */
 export type ConfiguredResource = Resource<
@@ -88,10 +88,7 @@ export function syncConfiguration(
   const { login } = props;
   if (entries.length === 0 && (login ?? before) === undefined) return undefined;
   const { namespace = 'default', uid = '' } = metadata;
-  const sources = [
-    ...sourcesOf(entries, namespace, reader),
-    ...readSources(referencesOf(login), namespace, reader),
-  ];
+  const sources = sourcesOf({ ...login, siteConfig: entries }, namespace, reader);
   const hash = contentHash(uid, { entries, sources, login });
   const known = isKnown(status, hash);
   const isWanted = !known || before?.init !== props.init || isDue(before, uid, reader);

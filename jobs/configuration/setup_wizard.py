@@ -31,6 +31,7 @@ def complete_setup(frappe: Frappe, setup: Setup) -> bool:
     if is_done(frappe):
         return False
     args = wizard_args(frappe, setup)
+    reopen_wizard(frappe)
     # In this process only: the wizard is done when this function returns.
     frappe.local.conf.update(trigger_site_setup_in_background=0)
     from frappe.desk.page.setup_wizard.setup_wizard import setup_complete
@@ -51,13 +52,22 @@ def complete_setup(frappe: Frappe, setup: Setup) -> bool:
 def is_done(frappe: Frappe) -> bool:
     """Whether the desk opens without the wizard, with a country."""
     single = frappe.db.get_single_value
-    if not frappe.db.has_column("Installed Application", "is_setup_complete"):
+    if not has_app_states(frappe):
         return bool(int(single("System Settings", "setup_complete") or 0))
-    if not single("System Settings", "country"):
-        # The framework's stage would be skipped, and ERPNext's get no country.
-        frappe.db.set_value("Installed Application", {"app_name": "frappe"}, "is_setup_complete", 0)
-        frappe.clear_document_cache("Installed Applications", "Installed Applications")
-    return bool(frappe.is_setup_complete())
+    return bool(single("System Settings", "country")) and bool(frappe.is_setup_complete())
+
+
+def has_app_states(frappe: Frappe) -> bool:
+    """Whether this version has a wizard for each app."""
+    return bool(frappe.db.has_column("Installed Application", "is_setup_complete"))
+
+
+def reopen_wizard(frappe: Frappe) -> None:
+    """Makes a framework's stage run that would be skipped: ERPNext's would get no country."""
+    if not has_app_states(frappe) or frappe.db.get_single_value("System Settings", "country"):
+        return
+    frappe.db.set_value("Installed Application", {"app_name": "frappe"}, "is_setup_complete", 0)
+    frappe.clear_document_cache("Installed Applications", "Installed Applications")
 
 
 def wizard_args(frappe: Frappe, setup: Setup) -> dict[str, Any]:

@@ -19,8 +19,7 @@ longer wanted is deleted. `app_operator_social_logins` lists the identity provid
 replaced in one step, and not at all where nothing differs.
 
 The termination message is {"results": {REQUEST: [outcome, reason, message, [keys]]}}. The outcome
-is Changed, Unchanged or Failed; the keys are those that differed. The message never
-has a value.
+is Changed, Unchanged or Failed; the keys are those that differed. No value is in the message.
 """
 
 import json
@@ -148,7 +147,7 @@ def recorded_logins(config: Mapping[str, Any]) -> list[str]:
     return [name for name in names if isinstance(name, str)]
 
 
-def prepare_logins() -> list[str]:
+def prepare_first_login() -> list[str]:
     """Completes the setup wizard, and writes the identity providers. Names what differed."""
     setup, logins = (os.environ.get(name) for name in ("SITE_SETUP", "SITE_SSO"))
     if setup is None and logins is None:
@@ -185,7 +184,7 @@ def prepare_logins() -> list[str]:
 def main() -> Result:
     try:
         wanted = wanted_values(json_array_env("SITE_CONFIG"), Path(text_env("VALUES")))
-        prepared = prepare_logins()
+        prepared = prepare_first_login()
         outcome, reason, message, keys = set_keys(wanted)
         return "Changed" if prepared else outcome, reason, message, [*prepared, *keys]
     except Refused as problem:
