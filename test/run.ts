@@ -6,12 +6,11 @@
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { run } from 'node:test';
 
 import { cacheRoot } from '../testbed/controlplane/binaries.js';
 import { projectRoot } from '../testbed/root.js';
 import { startSharedControlPlanes } from './cluster/support/shared-control-plane.js';
-import { summaryReporter } from './support/summary-reporter.js';
+import { runFiles } from './support/run-files.js';
 
 /** More than processors: most files wait for pods half of the time. */
 const CONCURRENCY = availableParallelism() + 3;
@@ -75,15 +74,6 @@ function compiled(name: string): string {
   return path.join(COMPILED, name === 'unit' ? 'unit.js' : `${name}.test.js`);
 }
 
-/** @returns whether all tests passed */
-async function runFiles(names: readonly string[]): Promise<boolean> {
-  let passed = true;
-  const events = run({ files: names.map(compiled), concurrency: CONCURRENCY });
-  events.on('test:fail', () => (passed = false));
-  for await (const text of summaryReporter(events)) process.stdout.write(text);
-  return passed;
-}
-
 // Test files and operators are hundreds of processes that compile the same code.
 process.env['NODE_COMPILE_CACHE'] ??= path.join(cacheRoot(), 'node-compile-cache');
 const names = filesWith(process.argv.slice(2));
@@ -93,4 +83,4 @@ const sharing = names.filter((name) => name.startsWith('cluster/')).length;
 await using _controlPlanes = await startSharedControlPlanes(
   sharing > 1 ? Math.min(sharing, CONCURRENCY) : 0,
 );
-process.exitCode = (await runFiles(names)) ? 0 : 1;
+process.exitCode = (await runFiles(names.map(compiled), CONCURRENCY)) ? 0 : 1;

@@ -3,21 +3,15 @@
  * is encrypted is read there, not from the operator.
  */
 import assert from 'node:assert/strict';
-import { randomBytes, X509Certificate } from 'node:crypto';
 import { after, before, suite, test } from 'node:test';
 
-import {
-  type Authority,
-  issue,
-  keyIdOf,
-  newAuthority,
-} from '../../testbed/controlplane/certificate.js';
+import { type Authority, issue, newAuthority } from '../../testbed/controlplane/certificate.js';
 import { aSecret, API_VERSION, aSite } from '../cluster/support/builders.js';
 import { at, conditionOf, type Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
-import { secretValue, SiteUser } from './support/bench.js';
-import { type ServerPod } from './support/database-client.js';
+import { newPassword, secretValue, SiteUser } from './support/bench.js';
+import { logIn, REFUSED_IN_CLEAR_TEXT, type ServerPod } from './support/database-client.js';
 import { LOGINS, outsideServer } from './support/outside-server.js';
 import { podLog } from './support/pod-log.js';
 
@@ -26,30 +20,6 @@ const READY_MS = 300_000;
 const COMPLAINT_MS = 240_000;
 const PROVIDERS = ['mariadb', 'postgres'] as const;
 type Provider = (typeof PROVIDERS)[number];
-/** The root login, with or without encryption. The password is on standard input, in no argument. */
-const LOGIN: Readonly<Record<Provider, string>> = {
-  mariadb:
-    'exec mariadb --defaults-file=/dev/stdin "$2" --host="$1" --user=root --skip-column-names --execute="SELECT 1"',
-  postgres:
-    'read -r PGPASSWORD; export PGPASSWORD; exec psql "host=$1 user=postgres dbname=postgres $2" --tuples-only --no-align --command="SELECT 1"',
-};
-function inputOf(provider: Provider, password: string): string {
-  return provider === 'mariadb' ? `[client]\npassword=${password}\n` : `${password}\n`;
-}
-/** What makes a login encrypted, or not. */
-const ENCRYPTED: Readonly<Record<Provider, string>> = {
-  mariadb: '--ssl',
-  postgres: 'sslmode=require',
-};
-const CLEAR_TEXT: Readonly<Record<Provider, string>> = {
-  mariadb: '--skip-ssl',
-  postgres: 'sslmode=disable',
-};
-/** This version of MariaDB names no other reason. */
-const REFUSED: Readonly<Record<Provider, RegExp>> = {
-  mariadb: /Access denied for user 'root'/,
-  postgres: /no encryption/,
-};
 
 suite('databases that require TLS', { skip }, () => {
   const ca = newAuthority('database CA');
@@ -146,17 +116,10 @@ suite('databases that require TLS', { skip }, () => {
       const pod = await runningPod(cluster, namespace, `${provider}-gunicorn`);
       const root = `${serverOf(provider)}-root`;
       const password = await secretValue(cluster, namespace, root, 'password');
-      const login = (option: string): Promise<string> =>
-        cluster.exec(
-          namespace,
-          pod,
-          ['sh', '-c', LOGIN[provider], 'sh', hostOf(provider), option],
-          {
-            input: inputOf(provider, password),
-          },
-        );
-      assert.equal(await login(ENCRYPTED[provider]), '1\n');
-      await assert.rejects(login(CLEAR_TEXT[provider]), REFUSED[provider]);
+      const login = (encrypted: boolean): Promise<string> =>
+        logIn(cluster, namespace, pod, { provider, host: hostOf(provider), password, encrypted });
+      assert.equal(await login(true), '1\n');
+      await assert.rejects(login(false), REFUSED_IN_CLEAR_TEXT[provider]);
       await cluster.until('the log to have it', async () => {
         return (await loginsOf(provider)).clear.length > 0;
       });
@@ -246,10 +209,5 @@ function caSecret(provider: Provider, { certificatePem }: Authority): Manifest {
 }
 
 function certificateFor(ca: Authority, host: string) {
-  const keyId = keyIdOf(new X509Certificate(ca.certificatePem).publicKey);
-  return issue(ca, keyId, { commonName: 'database', hosts: [host] });
-}
-
-function newPassword(): string {
-  return randomBytes(18).toString('base64url');
+  return issue(ca, { commonName: 'database', hosts: [host] });
 }

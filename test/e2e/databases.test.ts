@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { after, before, suite, test } from 'node:test';
 
 import { databaseName } from '../../constructs/kit/names.js';
@@ -7,6 +6,7 @@ import { aSecret, aSite } from '../cluster/support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, smallBench } from './support/benches.js';
+import { newPassword } from './support/bench.js';
 import { type ServerPod, sql } from './support/database-client.js';
 import { killContainer, killPod } from './support/kill.js';
 import { ArgumentLists, exposedSecrets } from './support/exposed-secrets.js';
@@ -327,8 +327,4 @@ function shared(
   spec: Readonly<Record<string, unknown>> = {},
 ): Manifest {
   return aSite(name, { bench, workloads: 'Shared', ...spec });
-}
-
-function newPassword(): string {
-  return randomBytes(18).toString('base64url');
 }

@@ -3,17 +3,25 @@
  * process, in an answer, in the file.
  */
 import assert from 'node:assert/strict';
-import { randomBytes, X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, suite, test } from 'node:test';
 
-import { issue, keyIdOf, newAuthority } from '../../testbed/controlplane/certificate.js';
+import { issue, newAuthority } from '../../testbed/controlplane/certificate.js';
 import { aSecret } from '../cluster/support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
-import { folderOf, lasting, secretValue, siteOf, SiteUser, sql } from './support/bench.js';
+import {
+  folderOf,
+  lasting,
+  newPassword,
+  secretValue,
+  siteOf,
+  SiteUser,
+  sql,
+} from './support/bench.js';
+import { logIn, REFUSED_IN_CLEAR_TEXT } from './support/database-client.js';
 import { ArgumentLists, exposedSecrets } from './support/exposed-secrets.js';
 
 const MEBIBYTE = 2 ** 20;
@@ -26,9 +34,6 @@ const SITE = 'shop.example.com';
 const CONFIG = `/home/frappe/frappe-bench/sites/${SITE}/site_config.json`;
 /** Longer than nginx waits for an answer. */
 const [READ_TIMEOUT_SECONDS, SLEEP_SECONDS] = [10, 20];
-/** The root login, with or without encryption. The password is on standard input, in no argument. */
-const LOGIN =
-  'exec mariadb --defaults-file=/dev/stdin "$1" --host=bench-db --user=root --skip-column-names --execute="SELECT 1"';
 
 suite('settings', { skip }, () => {
   let cluster: E2e;
@@ -197,14 +202,11 @@ suite('settings', { skip }, () => {
       assert.equal(at(site, 'status.database.tls'), 'VerifyFull');
       const pod = await runningPod(cluster, namespace, 'bench-gunicorn');
       const password = await secretValue(cluster, namespace, 'bench-db-root', 'password');
-      const login = (option: string): Promise<string> =>
-        cluster.exec(namespace, pod, ['sh', '-c', LOGIN, 'sh', option], {
-          container: 'gunicorn',
-          input: `[client]\npassword=${password}\n`,
-        });
-      assert.equal(await login('--ssl'), '1\n');
-      // This version names no other reason.
-      await assert.rejects(login('--skip-ssl'), /Access denied for user 'root'/);
+      const server = { provider: 'mariadb', host: 'bench-db' } as const;
+      const login = (encrypted: boolean): Promise<string> =>
+        logIn(cluster, namespace, pod, { ...server, password, encrypted });
+      assert.equal(await login(true), '1\n');
+      await assert.rejects(login(false), REFUSED_IN_CLEAR_TEXT.mariadb);
     });
 
     test('workers of an own queue run its jobs', async () => {
@@ -379,12 +381,7 @@ function aClaim(name: string, accessMode: string): Manifest {
 /** The Secret of a server's certificate, as cert-manager makes it. */
 function serverCertificate(host: string): Manifest {
   const ca = newAuthority('database CA');
-  const keyId = keyIdOf(new X509Certificate(ca.certificatePem).publicKey);
-  const { certificatePem, keyPem } = issue(ca, keyId, { commonName: 'database', hosts: [host] });
+  const { certificatePem, keyPem } = issue(ca, { commonName: 'database', hosts: [host] });
   const data = { 'ca.crt': ca.certificatePem, 'tls.crt': certificatePem, 'tls.key': keyPem };
   return { ...aSecret('server', data), type: 'kubernetes.io/tls' };
-}
-
-function newPassword(): string {
-  return randomBytes(18).toString('base64url');
 }

@@ -1,15 +1,7 @@
 /** Certificates of database servers and of their clients, for the tests of jobs. */
-import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  type Authority,
-  keyIdOf,
-  newAuthority,
-  newKey,
-  privatePem,
-} from '../../testbed/controlplane/certificate.js';
-import { distinguishedName, extensions, signedCertificate } from '../../runner/http/x509.js';
+import { type Authority, issue, newAuthority } from '../../testbed/controlplane/certificate.js';
 import type { ServerTls } from './databases.js';
 import { type Env, temporaryDirectory } from './servers.js';
 
@@ -23,27 +15,10 @@ export function serverTls(ca: Authority, hosts: readonly string[], hours = 24): 
 }
 
 function issued(ca: Authority, hosts: readonly string[], hours = 24) {
-  const { privateKey, publicKey } = newKey();
-  const { digitalSignature, serverAndClient, subjectKey, authorityKey } = extensions;
   const now = Date.now();
-  const cert = signedCertificate(
-    {
-      issuer: distinguishedName(ca.commonName),
-      subject: distinguishedName('database'),
-      publicKey,
-      notBefore: new Date(now - 48 * HOUR),
-      notAfter: new Date(now + hours * HOUR),
-      extensions: [
-        digitalSignature,
-        serverAndClient,
-        subjectKey(keyIdOf(publicKey)),
-        authorityKey(keyIdOf(new X509Certificate(ca.certificatePem).publicKey)),
-        ...(hosts.length > 0 ? [extensions.hosts(hosts)] : []),
-      ],
-    },
-    ca.keyPem,
-  );
-  return { cert, key: privatePem(privateKey) };
+  const validity = { notBefore: new Date(now - 48 * HOUR), notAfter: new Date(now + hours * HOUR) };
+  const { certificatePem, keyPem } = issue(ca, { commonName: 'database', hosts, validity });
+  return { cert: certificatePem, key: keyPem };
 }
 
 /** What a pod has of the Secrets: the environment of a Job with this mode. */

@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { distinguishedName, extensions, signedCertificate } from '../../runner/http/x509.js';
 
 /** A key with its certificate; keys are ECDSA on P-256, certificates live for ten years. */
@@ -18,6 +18,13 @@ export interface Subject {
   readonly organizations?: readonly string[];
   /** DNS names and IPv4 addresses of a server; a client has none. Default: none. */
   readonly hosts?: readonly string[];
+  /** Default: ten years, from an hour ago. */
+  readonly validity?: Validity;
+}
+
+export interface Validity {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
 }
 
 const TEN_YEARS_MS = 10 * 365 * 24 * 3_600_000;
@@ -45,7 +52,7 @@ export function newAuthority(commonName: string): Authority {
       issuer: subject,
       subject,
       publicKey,
-      ...validity(),
+      ...tenYears(),
       extensions: [authority, signsCertificates, subjectKey(keyIdOf(publicKey))],
     },
     privateKey,
@@ -54,7 +61,7 @@ export function newAuthority(commonName: string): Authority {
 }
 
 /** A credential signed by `authority`, for a server when it has hosts, and for a client. */
-export function issue(authority: Authority, authorityKeyId: Buffer, subject: Subject): Credential {
+export function issue(authority: Authority, subject: Subject): Credential {
   const { privateKey, publicKey } = newKey();
   const { digitalSignature, serverAndClient, subjectKey, authorityKey, hosts } = extensions;
   const names = subject.hosts ?? [];
@@ -63,12 +70,12 @@ export function issue(authority: Authority, authorityKeyId: Buffer, subject: Sub
       issuer: distinguishedName(authority.commonName),
       subject: distinguishedName(subject.commonName, subject.organizations),
       publicKey,
-      ...validity(),
+      ...(subject.validity ?? tenYears()),
       extensions: [
         digitalSignature,
         serverAndClient,
         subjectKey(keyIdOf(publicKey)),
-        authorityKey(authorityKeyId),
+        authorityKey(keyIdOf(createPublicKey(authority.keyPem))),
         ...(names.length > 0 ? [hosts(names)] : []),
       ],
     },
@@ -85,7 +92,7 @@ export function keyIdOf(publicKey: KeyObject): Buffer {
 }
 
 /** Ten years, from an hour ago, for clocks that differ a little. */
-function validity(): { readonly notBefore: Date; readonly notAfter: Date } {
+function tenYears(): Validity {
   const now = Date.now();
   return { notBefore: new Date(now - 3_600_000), notAfter: new Date(now + TEN_YEARS_MS) };
 }

@@ -1,4 +1,3 @@
-import { createPublicKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -7,7 +6,6 @@ import {
   type Authority,
   type Credential,
   issue,
-  keyIdOf,
   newAuthority,
   newKey,
   privatePem,
@@ -56,12 +54,12 @@ export async function preparePki(folder: string, hosts: readonly string[] = []):
     certificatePem: await readFile(files.authority, 'utf8'),
     keyPem: await readFile(files.authorityKey, 'utf8'),
   };
-  return { authority, files, client: (subject) => signed(authority, subject) };
+  return { authority, files, client: (subject) => issue(authority, subject) };
 }
 
 async function create(files: Pki['files'], more: readonly string[]): Promise<void> {
   const authority = newAuthority(AUTHORITY_NAME);
-  const server = signed(authority, {
+  const server = issue(authority, {
     commonName: 'kube-apiserver',
     hosts: [
       'localhost',
@@ -72,7 +70,7 @@ async function create(files: Pki['files'], more: readonly string[]): Promise<voi
       ...more,
     ],
   });
-  const kubeletClient = signed(authority, {
+  const kubeletClient = issue(authority, {
     commonName: 'kube-apiserver-kubelet-client',
     organizations: ['system:masters'],
   });
@@ -86,10 +84,6 @@ async function create(files: Pki['files'], more: readonly string[]): Promise<voi
   await secret(files.serviceAccountKey, privatePem(serviceAccount.privateKey));
   // Last: its presence shows that the others are complete.
   await secret(files.authority, authority.certificatePem);
-}
-
-function signed(authority: Authority, subject: Subject): Credential {
-  return issue(authority, keyIdOf(createPublicKey(authority.keyPem)), subject);
 }
 
 async function secret(file: string, content: string): Promise<void> {

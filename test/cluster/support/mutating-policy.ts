@@ -1,9 +1,8 @@
-import { createPublicKey } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-import { issue, keyIdOf, newAuthority } from '../../../testbed/controlplane/certificate.js';
+import { issue, newAuthority } from '../../../testbed/controlplane/certificate.js';
 import type { Cluster } from '../harness.js';
 
 /** An operation of a JSON patch. */
@@ -33,14 +32,10 @@ export class MutatingPolicy {
   /** Starts it, and registers it with the API server; the lease of the cluster deletes it. */
   static async start(cluster: Cluster, options: PolicyOptions): Promise<MutatingPolicy> {
     const authority = newAuthority('policy');
-    const { certificatePem: cert, keyPem: key } = issue(
-      authority,
-      keyIdOf(createPublicKey(authority.keyPem)),
-      {
-        commonName: 'policy',
-        hosts: ['127.0.0.1'],
-      },
-    );
+    const { certificatePem: cert, keyPem: key } = issue(authority, {
+      commonName: 'policy',
+      hosts: ['127.0.0.1'],
+    });
     const patch = Buffer.from(JSON.stringify(options.patch)).toString('base64');
     const server = createServer({ cert, key }, (request, response) => {
       const chunks: Buffer[] = [];

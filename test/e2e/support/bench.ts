@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 
 import { at, type Live, type Manifest } from '../../cluster/support/objects.js';
 import { type E2e, TAGS } from '../harness.js';
+import { sql as serverSql } from './database-client.js';
 
 const API = 'app-operator.io/v1alpha1';
 
@@ -234,6 +236,11 @@ export async function makeBench(
   return { place, users };
 }
 
+/** A new password, of 24 characters that need no quotes. */
+export function newPassword(): string {
+  return randomBytes(18).toString('base64url');
+}
+
 /** A value of a Secret, decoded. */
 export async function secretValue(
   cluster: E2e,
@@ -256,13 +263,7 @@ export async function sql(
   { namespace, bench }: Place,
   text: string,
 ): Promise<string[]> {
-  // The password is in the container's environment: it is in no argument.
-  const command =
-    'MYSQL_PWD=$MARIADB_ROOT_PASSWORD exec mariadb --user=root --batch --skip-column-names';
-  const output = await cluster.exec(namespace, `${bench}-db-0`, ['sh', '-c', command], {
-    input: text,
-  });
-  return output.split('\n').filter((line) => line !== '');
+  return serverSql(cluster, { namespace, pod: `${bench}-db-0`, provider: 'mariadb' }, text);
 }
 
 /** The folder of a PersistentVolumeClaim's volume on this machine. */
