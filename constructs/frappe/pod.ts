@@ -280,7 +280,7 @@ const BASE_ENV: readonly k8s.EnvVar[] = [
   { name: 'FRAPPE_STREAM_LOGGING', value: '1' },
 ];
 
-/** Where print_program.py reaches the bench's sites. */
+/** Where pods reach the bench's sites: their public name may not resolve here. */
 export function nginxAddress(bench: BenchModel): readonly k8s.EnvVar[] {
   const { nginx } = benchNames(bench.name);
   return [
