@@ -38,6 +38,7 @@ from urllib.request import getproxies, proxy_bypass
 
 CONNECT_SECONDS = 5
 READ_SECONDS = 60
+END_SECONDS = 5
 # Not passed on by a proxy (RFC 9110, 7.6.1).
 HOP_BY_HOP = (
     "connection",
@@ -245,16 +246,21 @@ def proxy_arguments(program: str, port: int, key_hash: str, folder: str) -> list
     ]
 
 
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends the program with its children: Debian's chromium-headless-shell is a script's child."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+        for _ in range(END_SECONDS * 10):
+            time.sleep(0.1)
+            os.killpg(process.pid, 0)
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def end_with_parent(process: subprocess.Popen[bytes], parent: int) -> None:
     """Ends the program when the process that wanted it is gone."""
-    while process.poll() is None:
-        if os.getppid() != parent:
-            process.terminate()
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    while os.getppid() == parent:
         time.sleep(1)
+    end_group(process)
 
 
 def run(program: str, arguments: list[str], folder: str) -> int:
@@ -268,11 +274,14 @@ def run(program: str, arguments: list[str], folder: str) -> int:
     given = {argument.split("=")[0] for argument in arguments}
     added = [argument for argument in ours if argument.split("=")[0] not in given]
     # Chromium may be controlled by file descriptors that it inherits.
-    process = subprocess.Popen([program, *added, *arguments], env=environment, close_fds=False)
+    process = subprocess.Popen(
+        [program, *added, *arguments], env=environment, close_fds=False, start_new_session=True
+    )
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: process.terminate())
+        signal.signal(number, lambda *_: os.killpg(process.pid, signal.SIGTERM))
     threading.Thread(target=end_with_parent, args=(process, parent), daemon=True).start()
     code = process.wait()
+    end_group(process)
     return code if code >= 0 else 128 - code
 
 

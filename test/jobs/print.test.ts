@@ -2,11 +2,20 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { lookup } from 'node:dns/promises';
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type Backend, type Nginx, aBackend, sitesVolume, startNginx } from './nginx-fixture.js';
-import { needs, program, runScript, SCRIPTS, temporaryDirectory } from './servers.js';
+import {
+  daemon,
+  eventually,
+  needs,
+  program,
+  required,
+  runScript,
+  SCRIPTS,
+  temporaryDirectory,
+} from './servers.js';
 
 const SITE = 'print.example.com';
 const ALIAS = 'print.example.org';
@@ -107,6 +116,44 @@ describe('print_program.py', needs('nginx'), () => {
     const result = await print('wkhtmltopdf', '--quiet', `https://${SITE}/page?w`, pdf);
     assert.equal(result.code, 0, result.output);
     assert.match(readFileSync(pdf, 'latin1'), /^%PDF-/);
-    assertRequested('/page?w');
+    assertRequested('/page?w', '/assets/print.css');
+    const without = spawnSync(required('wkhtmltopdf'), [`https://${SITE}/page`, pdf]);
+    assert.notEqual(without.status, 0, 'the name of the site does not resolve');
   });
+
+  it(
+    'ends Chromium when the process that started it is killed',
+    needsPrinting('chromium'),
+    async () => {
+      const home = temporaryDirectory();
+      // As Debian's chromium-headless-shell: the script does not become the program.
+      const shell = join(home, 'chromium-headless-shell');
+      writeFileSync(shell, `#!/bin/sh -e\n\n${required('chromium')} "$@"\n`, { mode: 0o755 });
+      const flags = '--headless --no-sandbox --disable-gpu --remote-debugging-port=0';
+      const started = `${PYTHON} -I ${join(SCRIPTS, 'print_program.py')} ${shell} ${flags}`;
+      const env = { NGINX_HOST: '127.0.0.1', NGINX_PORT: '1', HOME: home, TMPDIR: home };
+      const parent = daemon(['sh', '-c', `${started} & wait`], env);
+      await eventually('Chromium runs', () => processesWith(home).length > 3);
+      await parent.stop('SIGKILL');
+      await eventually('it has ended', () => processesWith(home).length === 0);
+      assert.deepEqual(
+        readdirSync(home).filter((name) => name.startsWith('print-')),
+        [],
+      );
+    },
+  );
 });
+
+/** The command lines that contain a text. */
+function processesWith(text: string): readonly string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'latin1').replaceAll('\0', ' ');
+      } catch {
+        return ''; // it has ended
+      }
+    })
+    .filter((line) => line.includes(text));
+}
