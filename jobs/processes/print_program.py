@@ -6,7 +6,7 @@ The framework gives these programs pages with URLs of the site's public name. In
 not resolve, or its address may not be reachable. The program therefore gets a proxy on loopback,
 which lives as long as the program:
 - requests to a host that nginx knows go to nginx, with their Host; of `https` the proxy ends TLS
-  itself, with a key of this process, and tells nginx the scheme;
+  itself, with a key of this process, and gives nginx the scheme;
 - other requests go to their host, or to the proxy that the environment names.
 
 The framework never waits for Chromium and leaves it running when a job or a web process ends. This
