@@ -63,7 +63,7 @@ suite('programs that print, and that the image lacks', () => {
     assert.deepEqual(assetsOf(observed(OLD, found, undefined)), found);
     assert.deepEqual(assetsOf(observed(NEW, found, result())), { image: NEW, inSites: [] });
   });
-  test('are told by a condition', () => {
+  test('are in a condition', () => {
     assert.deepEqual(printingCondition(undefined), []);
     assert.deepEqual(printingCondition({ image: OLD, inSites: [] }), []);
     const [condition, ...others] = printingCondition(assetsOf(observed(OLD, undefined, LACKING)));
