@@ -532,6 +532,10 @@ export interface BenchAssets {
    * @maxItems 8
    * @listType set */
   readonly inSites: readonly string[];
+  /** Programs that print PDFs, and that `image` does not have; not set when it has them.
+   * @maxItems 8
+   * @listType set */
+  readonly missing?: readonly string[];
 }
 
 /** A list of applications without effect. */

@@ -1,3 +1,4 @@
+import type { ConditionResult } from '../kit/condition.js';
 import type { Observation } from '../kit/kind.js';
 import { benchNames } from '../kit/names.js';
 import { frappeImage } from '../frappe/image.js';
@@ -25,17 +26,33 @@ export function assetsOf({
   const others = (before?.inSites ?? []).filter((other) => other !== image);
   // Without its result, as after the deletion of its pod, the image counts as a newer one.
   const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');
-  const inSites = isInSites(run?.message) ? [...others, image] : others;
-  return { image, inSites: inSites.slice(-MOST_IMAGES) };
+  const { assets, missing = [] } = resultOf(run?.message);
+  const inSites = assets === 'sites' ? [...others, image] : others;
+  return {
+    image,
+    inSites: inSites.slice(-MOST_IMAGES),
+    ...(missing.length > 0 ? { missing } : {}),
+  };
+}
+
+/** A user sees it when a print fails; an operator of the bench sees it here. */
+export function printingCondition(assets: BenchAssets | undefined): readonly ConditionResult[] {
+  if (assets?.missing === undefined) return [];
+  const message = `image ${assets.image}: it has no ${assets.missing.join(' and no ')}, which PDFs are printed with; use an image that has it: docs/printing.md`;
+  return [{ type: 'Printing', status: 'False', reason: 'ProgramMissing', message }];
 }
 
 const SUCCEEDED = /^app-operator: Succeeded: (\{.*\})\s*$/;
 
-function isInSites(message = ''): boolean {
+interface InitResult {
+  readonly assets?: unknown;
+  readonly missing?: readonly string[];
+}
+
+function resultOf(message = ''): InitResult {
   try {
-    const result: unknown = JSON.parse(SUCCEEDED.exec(message)?.[1] ?? '{}');
-    return (result as { readonly assets?: unknown }).assets === 'sites';
+    return JSON.parse(SUCCEEDED.exec(message)?.[1] ?? '{}') as InitResult;
   } catch {
-    return false;
+    return {};
   }
 }

@@ -17,7 +17,7 @@ import type { ConditionResult } from '../kit/condition.js';
 import type { StatusResult, Observation } from '../kit/kind.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
-import { assetsOf } from './assets.js';
+import { assetsOf, printingCondition } from './assets.js';
 import { benchWorkerScale } from './chart.js';
 import { evaluateBenchPhase } from './phase.js';
 import { benchWorkersWanted, type BenchInputs } from './resolve.js';
@@ -56,6 +56,7 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
       ...fieldsIgnored(fieldsWithoutEffect(observation.resource)),
       ...scalingCondition(workers, obstacle, scaledGroups(observation)),
       ...metricsCondition(observation),
+      ...printingCondition(assets),
       ...configuration.conditions,
       ...(upgrade && upgrade.done < upgrade.all ? [upgradeCondition(upgrade, prepared)] : []),
     ],

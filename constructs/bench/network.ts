@@ -11,6 +11,7 @@ import {
   tcp,
   udp,
 } from '../frappe/network-policy.js';
+import { workerGroups } from '../frappe/worker.js';
 import {
   GUNICORN_PORT,
   METRICS_PORT,
@@ -50,6 +51,11 @@ export class BenchNetwork extends Construct {
       spec.networkPolicy ?? {};
     const names = benchNames(bench.name);
     const common = { bench, owner };
+    // They print pages, whose resources come from nginx.
+    const printing = [
+      'gunicorn',
+      ...workerGroups(bench.workers).map((group) => `worker-${group.name}`),
+    ];
     const behindProxy = [{ podSelector: benchPods(bench, 'nginx') }];
     const served = [
       {
@@ -60,6 +66,7 @@ export class BenchNetwork extends Construct {
           ...ingressFrom.map(peerOf),
           operatorPeer(bench),
           { podSelector: benchPods(bench, 'socketio') },
+          ...printing.map((component) => ({ podSelector: benchPods(bench, component) })),
         ],
       },
       { component: 'gunicorn', name: names.gunicorn, port: GUNICORN_PORT, from: behindProxy },

@@ -10,6 +10,7 @@ export const benchReasons = {
   ...CONFIGURATION_REASONS,
   SitesExist: 'waiting',
   ExporterFailed: 'failure',
+  ProgramMissing: 'failure',
   UntestedVersion: 'invalid',
   SitesMigrating: 'progress',
   SitesFailed: 'failure',

@@ -2434,6 +2434,14 @@ export const status: Schema = {
           items: { type: 'string' },
           'x-kubernetes-list-type': 'set',
         },
+        missing: {
+          type: 'array',
+          description:
+            'Programs that print PDFs, and that `image` does not have; not set when it has them.',
+          maxItems: 8,
+          items: { type: 'string' },
+          'x-kubernetes-list-type': 'set',
+        },
       },
     },
     upgrade: {

@@ -3,17 +3,17 @@ import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
 import {
   BENCH_DIR,
-  NGINX_PORT,
   SCRIPTS_DIR,
   SOCKETIO_ORIGIN_PORT,
   SOCKETIO_PORT,
 } from '../kit/constants.generated.js';
+import { nginxAddress } from '../frappe/pod.js';
 import { scriptHash } from '../frappe/script-modules.js';
 import { PodService } from '../frappe/service.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
-import { benchNames, serviceHost } from '../kit/names.js';
+import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
 
 export interface SocketioProps {
@@ -60,11 +60,7 @@ export class Socketio extends Construct {
           `${BENCH_DIR}/apps/frappe/socketio.js`,
         ],
         env: [
-          {
-            name: 'NGINX_HOST',
-            value: serviceHost(names.nginx, bench.namespace, bench.clusterDomain),
-          },
-          { name: 'NGINX_PORT', value: String(NGINX_PORT) },
+          ...nginxAddress(bench),
           { name: 'SOCKETIO_ORIGIN_PORT', value: String(SOCKETIO_ORIGIN_PORT) },
         ],
         ports: [{ name: 'http', containerPort: SOCKETIO_PORT, protocol: 'TCP' }],

@@ -5,7 +5,7 @@ import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 import { BENCH_DIR, GUNICORN_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { gunicornSettings } from './gunicorn-settings.js';
-import { SITES_DIR } from './pod.js';
+import { nginxAddress, SITES_DIR } from './pod.js';
 import { PodService } from './service.js';
 import { Workload } from './workload.js';
 
@@ -54,6 +54,7 @@ export class Gunicorn extends Construct {
         env: [
           { name: 'PYTHONPATH', value: SCRIPTS_DIR },
           { name: 'IMAGE', value: bench.image.reference },
+          ...nginxAddress(bench),
           ...(siteName ? [{ name: 'SITE_NAME', value: siteName }] : []),
         ],
         ports: [{ name: 'http', containerPort: GUNICORN_PORT, protocol: 'TCP' }],

@@ -40,6 +40,7 @@ const FRAMEWORK = [
   ...['FRAPPE_DB_*', 'FRAPPE_REDIS_*', 'FRAPPE_SOCKETIO_PORT', 'SITES_PATH', 'IMAGE'],
   ...['SITE_NAME', 'BENCH_DIR', 'BENCH_ID', 'SOURCE', 'TARGET', 'IDLE_SECONDS', 'CACHE_SECONDS'],
   ...['OPERATOR_*', 'GUNICORN_CMD_ARGS', 'WEB_CONCURRENCY', 'NODE_OPTIONS'],
+  ...['NGINX_HOST', 'NGINX_PORT'],
 ];
 const NGINX = ['CONF_DIR', 'RUN_DIR', 'RESOLV_CONF', 'RESOLVER', 'STOP_SECONDS', 'NGINX'];
 const JOBS = [
@@ -71,7 +72,7 @@ export const POD_COMPONENTS: Readonly<Record<PodComponent, OwnPod>> = {
   },
   socketio: {
     ...framework('socketio', [SOCKETIO_PORT]),
-    variables: [...FRAMEWORK, 'NGINX_HOST', 'NGINX_PORT', 'SOCKETIO_ORIGIN_PORT'],
+    variables: [...FRAMEWORK, 'SOCKETIO_ORIGIN_PORT'],
   },
   scheduler: framework('scheduler'),
   workerDefault: framework('worker-default'),

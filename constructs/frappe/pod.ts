@@ -3,13 +3,13 @@ import { k8s } from 'cdk8s-plus-28';
 import type { Resources } from '../kit/api.js';
 import { canonicalJson } from '../kit/hash.js';
 import { childLabels } from '../kit/labels.js';
-import { benchNames } from '../kit/names.js';
+import { benchNames, serviceHost } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 import type { SecretKey } from './database.js';
 import type { PodComponent } from './pod-components.js';
 import { withComponentTemplate, type PodJson } from './pod-template.js';
-import { BENCH_DIR, ISOLATED_SCRIPT, SCRIPTS_DIR } from '../kit/constants.generated.js';
+import { BENCH_DIR, ISOLATED_SCRIPT, NGINX_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
 
 export const SITES_DIR = `${BENCH_DIR}/sites`;
 /** The interpreter of the framework's virtual environment. */
@@ -279,6 +279,15 @@ const BASE_ENV: readonly k8s.EnvVar[] = [
   { name: 'PYTHONDONTWRITEBYTECODE', value: '1' },
   { name: 'FRAPPE_STREAM_LOGGING', value: '1' },
 ];
+
+/** Where pods reach the bench's sites: their public name may not resolve here. */
+export function nginxAddress(bench: BenchModel): readonly k8s.EnvVar[] {
+  const { nginx } = benchNames(bench.name);
+  return [
+    { name: 'NGINX_HOST', value: serviceHost(nginx, bench.namespace, bench.clusterDomain) },
+    { name: 'NGINX_PORT', value: String(NGINX_PORT) },
+  ];
+}
 
 /** An environment variable that holds a secret value. */
 export function secretEnv(name: string, from: SecretKey, optional = false): k8s.EnvVar {

@@ -6,7 +6,7 @@ import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 import { COMMON_CONFIG_FILE, QUEUE_KEY, QUEUES, SCRIPTS_DIR } from '../kit/constants.generated.js';
-import { PYTHON, SITES_DIR } from './pod.js';
+import { nginxAddress, PYTHON, SITES_DIR } from './pod.js';
 import { mostWorkers, type WorkerScale } from './worker-scaling.js';
 import { Workload } from './workload.js';
 
@@ -106,6 +106,7 @@ export class Worker extends Construct {
       container: {
         name: component,
         command: ['sh', `${SCRIPTS_DIR}/worker.sh`, 'bench', 'worker', ...queueArguments(group)],
+        env: nginxAddress(bench),
         resources: props.resources,
         ...(props.queuePrefix ? { extraMounts: [CONFIG_MOUNT] } : {}),
       },

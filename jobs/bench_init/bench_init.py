@@ -16,9 +16,10 @@ Environment
   TERMINATION_LOG  file for the termination message
 
 Last line: `app-operator: Succeeded: {"apps": {"frappe": "15.44.2"}}` or
-`app-operator: <Reason>: <message>`. The result has `"assets": "sites"` where the image has no
-assets/ directory: its assets are in sites/assets, which the volume hides, and each pod copies them
-(assets.sh).
+`app-operator: <Reason>: <message>`. The result has
+- `"assets": "sites"` where the image has no assets/ directory: its assets are in sites/assets,
+  which the volume hides, and each pod copies them (assets.sh);
+- `"missing": ["wkhtmltopdf", "Chromium"]`: programs that print PDFs, and that the image lacks.
 """
 
 import json
@@ -48,6 +49,8 @@ from volume_files import exists, read_json_value, rename, try_to_remove_tree
 APP_NAME = re.compile(r"^[a-z_][a-z0-9_]*$")
 DATABASE_KEYS = {"db_host", "db_port", "db_type"}
 CHROMIUM_KEY = "chromium_path"
+# The framework's 3 seconds are too short for the first start on a slow node.
+CHROMIUM_START = {"chromium_start_timeout": 15}
 # Names of the program in Debian's packages chromium-headless-shell and chromium.
 CHROMIUM_PROGRAMS = ("chromium-headless-shell", "chromium")
 # The keys of COMMON_CONFIG that the last run has set.
@@ -153,6 +156,15 @@ def chromium_config(config: Mapping[str, Any]) -> dict[str, str]:
     return {CHROMIUM_KEY: found} if found else {}
 
 
+def missing_programs(version: str, config: Mapping[str, Any]) -> list[str]:
+    """The programs that this version prints with, and that the image does not have."""
+    missing = [] if shutil.which("wkhtmltopdf") else ["wkhtmltopdf"]
+    major = version.split(".")[0]
+    if major.isdigit() and int(major) >= 16 and not shutil.which(config.get(CHROMIUM_KEY) or ""):
+        missing.append("Chromium")
+    return missing
+
+
 def read_common_config(path: Path) -> dict[str, Any]:
     """The stored configuration. A broken file is renamed, and replaced by a new one."""
     try:
@@ -192,6 +204,8 @@ def write_common_config(sites: Path) -> dict[str, Any]:
     merged = without_nulls({**existing, **dropped, **further, **ours, **owned})
     if CHROMIUM_KEY not in further:
         merged |= chromium_config(merged)
+    if CHROMIUM_KEY in merged:
+        merged = CHROMIUM_START | merged
     if merged != existing or not exists(path):
         replace_file(path, json.dumps(merged, indent=1, sort_keys=True), 0o640)
         print(f"wrote {COMMON_CONFIG_FILE}")
@@ -212,7 +226,9 @@ def main() -> dict[str, Any]:
         config = write_common_config(sites)
     delete_asset_manifest(config["redis_cache"])
     # Images from before 2026-04-29 have their assets where the volume is mounted.
-    return {"apps": apps} if (bench / "assets").is_dir() else {"apps": apps, "assets": "sites"}
+    assets = {} if (bench / "assets").is_dir() else {"assets": "sites"}
+    missing = missing_programs(apps["frappe"], config)
+    return {"apps": apps, **assets, **({"missing": missing} if missing else {})}
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import pytest
 
 from bench_init import (
     chromium_config,
+    missing_programs,
     operator_config,
     read_common_config,
     redis_url,
@@ -92,5 +93,32 @@ def test_writes_the_path_of_chromium(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setenv("REDIS_HOST", "redis")
     merged = write_common_config(tmp_path)
     assert merged["chromium_path"] == str(tmp_path / "chromium-headless-shell")
+    assert merged["chromium_start_timeout"] == 15
+    monkeypatch.setenv("COMMON_CONFIG", '{"chromium_start_timeout": 40}')
+    assert write_common_config(tmp_path)["chromium_start_timeout"] == 40
     monkeypatch.setenv("COMMON_CONFIG", '{"chromium_path": null}')
     assert "chromium_path" not in write_common_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("version", "programs", "missing"),
+    [
+        ("15.1.0", ("wkhtmltopdf",), []),
+        ("15.1.0", ("own",), ["wkhtmltopdf"]),
+        ("16.2.0", ("wkhtmltopdf", "own"), []),
+        ("16.2.0", ("wkhtmltopdf",), ["Chromium"]),
+        ("16.2.0", (), ["wkhtmltopdf", "Chromium"]),
+        ("x", (), ["wkhtmltopdf"]),
+    ],
+)
+def test_reports_programs_that_the_image_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    version: str,
+    programs: tuple[str, ...],
+    missing: list[str],
+) -> None:
+    for name in programs:
+        (tmp_path / name).touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert missing_programs(version, {"chromium_path": str(tmp_path / "own")}) == missing

@@ -188,7 +188,7 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
     }
   });
 
-  await t.test('restarts the pods of gunicorn and socketio only', async () => {
+  await t.test('restarts the pods of gunicorn, socketio and the workers only', async () => {
     const now = await state();
     const changed = [...old].filter(([name, object]) => {
       const template = 'spec.template';
@@ -226,5 +226,8 @@ const RESTARTED = [
   // The worker class of gunicorn: a worker answers its accepted connections before it exits.
   'Deployment/b-gunicorn',
   'Deployment/b-socketio',
+  // The address of nginx, which pages are printed through.
+  ...['default', 'long', 'short'].map((queue) => `Deployment/b-worker-${queue}`),
   'Deployment/s-gunicorn',
+  ...['default', 'long', 'short'].map((queue) => `Deployment/s-worker-${queue}`),
 ];

@@ -60,6 +60,7 @@ describe('bench_init.py', needs('python3'), () => {
     const programs = temporaryDirectory();
     const chromium = join(programs, 'chromium-headless-shell');
     writeFileSync(chromium, '', { mode: 0o755 });
+    writeFileSync(join(programs, 'wkhtmltopdf'), '', { mode: 0o755 });
     const bench = aBench('erpnext', 'crm');
     const result = await init(bench, {
       DB_HOST: 'db',
@@ -82,6 +83,7 @@ describe('bench_init.py', needs('python3'), () => {
       redis_socketio: 'redis://:p%40ss%2Fw%3Ard@127.0.0.1:2',
       socketio_port: 9000,
       chromium_path: chromium,
+      chromium_start_timeout: 15,
     });
     assert.equal(statSync(join(bench, 'sites/common_site_config.json')).mode & 0o777, 0o640);
     assert.ok(!result.output.includes('p@ss') && !result.output.includes('p%40ss'));
@@ -127,7 +129,8 @@ describe('bench_init.py', needs('python3'), () => {
     assert.deepEqual(config(bench)['workers'], further.workers);
     await init(bench, { COMMON_CONFIG: '{"bench_id":"n.b"}' });
     // Where this machine has Chromium, its path is written too.
-    const { rate_limit: limit, bench_id: prefix, chromium_path: _, ...left } = config(bench);
+    const { rate_limit: limit, bench_id: prefix, ...others } = config(bench);
+    const { chromium_path: _, chromium_start_timeout: __, ...left } = others;
     assert.deepEqual([limit, prefix], [1, 'n.b']);
     assert.deepEqual(Object.keys(left).sort(), [
       'redis_cache',

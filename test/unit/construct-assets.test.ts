@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { assetsOf, knowsAssets } from '../../constructs/bench/assets.js';
+import { assetsOf, knowsAssets, printingCondition } from '../../constructs/bench/assets.js';
 import type { AppBench, BenchAssets } from '../../constructs/bench/api.js';
 import type { BenchInputs } from '../../constructs/bench/resolve.js';
 import type { JobRun, Observation } from '../../constructs/kit/kind.js';
@@ -51,6 +51,28 @@ suite('where an image has its assets', () => {
     for (const message of [undefined, 'killed', 'app-operator: Succeeded: {broken}']) {
       assert.deepEqual(assetsOf(observed(OLD, undefined, message)), { image: OLD, inSites: [] });
     }
+  });
+});
+
+suite('programs that print, and that the image lacks', () => {
+  const LACKING = result(', "missing": ["wkhtmltopdf", "Chromium"]');
+  test('are known from the same result, until there is another image', () => {
+    const missing = ['wkhtmltopdf', 'Chromium'];
+    const found = assetsOf(observed(OLD, undefined, LACKING));
+    assert.deepEqual(found, { image: OLD, inSites: [], missing });
+    assert.deepEqual(assetsOf(observed(OLD, found, undefined)), found);
+    assert.deepEqual(assetsOf(observed(NEW, found, result())), { image: NEW, inSites: [] });
+  });
+  test('are in a condition', () => {
+    assert.deepEqual(printingCondition(undefined), []);
+    assert.deepEqual(printingCondition({ image: OLD, inSites: [] }), []);
+    const [condition, ...others] = printingCondition(assetsOf(observed(OLD, undefined, LACKING)));
+    assert.deepEqual(others, []);
+    assert.deepEqual([condition?.type, condition?.status], ['Printing', 'False']);
+    assert.equal(
+      condition?.message,
+      `image ${OLD}: it has no wkhtmltopdf and no Chromium, which PDFs are printed with; use an image that has it: docs/printing.md`,
+    );
   });
 });
 

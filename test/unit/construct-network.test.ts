@@ -268,7 +268,9 @@ suite('by choice', () => {
     ];
     const others = [...podsOf(objects), ...OUTSIDERS, ...chosen];
     const open = (component: string) => openTo(policies, podOf(objects, component), others);
-    assert.deepEqual(open('nginx'), { 8080: ['ingress controller', 'operator', 'socketio'] });
+    assert.deepEqual(open('nginx'), {
+      8080: ['gunicorn', 'ingress controller', 'operator', 'socketio', 'worker'],
+    });
     assert.deepEqual(open('metrics'), { 9180: ['Prometheus'] });
     assert.deepEqual(open('gunicorn'), { 8000: ['nginx'] });
     const redis = open('redis')['6380'] ?? [];
