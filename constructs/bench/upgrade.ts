@@ -81,14 +81,14 @@ export function planUpgrade(
   const before = new Set(bench.status?.upgrade?.to === to ? bench.status.upgrade.turns : []);
   const able = behind.filter((site) => site.blocked === undefined && !isOver(site, to));
   const running = able.filter((site) => before.has(site.name) || isRunning(site, to));
+  // While a Shared site was refused and is open, the bench's pods stay: no other one is closed.
+  const podsStay = moves && behind.some((site) => isOpenShared(site, to) && hasFailed(site, to));
   // Closed sites come first.
   const next = able
-    .filter((site) => !running.includes(site))
+    .filter((site) => !running.includes(site) && !(podsStay && isOpenShared(site, to)))
     .sort((a, b) => Number(b.upgrade?.closed ?? false) - Number(a.upgrade?.closed ?? false));
   const free = Math.max(0, (bench.spec.upgrade?.parallel ?? PARALLEL) - running.length);
-  const open = behind.filter(
-    (site) => !site.dedicated && site.image !== to && site.upgrade?.closed !== true,
-  );
+  const open = behind.filter((site) => isOpenShared(site, to));
   return {
     to,
     keptImage: moves && open.length > 0 ? from : undefined,
@@ -109,6 +109,11 @@ function isBehind({ image, upgrade }: SiteProgress, to: string): boolean {
   return (
     image !== to || (upgrade !== undefined && upgrade.state !== 'Waiting') || isClosed(upgrade)
   );
+}
+
+/** Whether the bench's pods serve the site with the previous image. */
+function isOpenShared({ dedicated, image, upgrade }: SiteProgress, to: string): boolean {
+  return !dedicated && image !== to && !isClosed(upgrade);
 }
 
 function isClosed(upgrade: SiteProgress['upgrade']): boolean {

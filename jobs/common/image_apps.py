@@ -30,6 +30,11 @@ def apps_of_image(bench: Path) -> dict[str, str]:
     return found
 
 
+def app_name(requirement: str) -> str:
+    """The app of a requirement, which may be an URL or name an organisation and a branch."""
+    return requirement.rstrip("/").split("/")[-1].split("@")[0].removesuffix(".git")
+
+
 def fingerprint(bench: Path, app: str) -> str:
     """Changes when a migration may be necessary. A version may not: for example on develop."""
     package = bench / "apps" / app / app
@@ -101,5 +106,6 @@ def check_in_image(versions: Mapping[str, str], site_name: str, installed: Itera
     if missing := [app for app in installed if app not in versions]:
         raise JobError(
             "AppNotInImage",
-            f"installed on {site_name}, but not in the image: {', '.join(missing)}",
+            f"installed on {site_name}, but not in the image: {', '.join(missing)}; use an image "
+            "that holds them, or uninstall them with the previous image first",
         )
