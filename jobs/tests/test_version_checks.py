@@ -160,7 +160,7 @@ def test_a_server_that_is_supported_or_not_known(version: str) -> None:
 def test_a_server_that_is_too_old(version: str) -> None:
     with pytest.raises(JobError) as caught:
         check_server("db:3306", version, "16.4.1")
-    assert caught.value.reason == "DatabaseServerUnsupported"
+    assert caught.value.reason == "DatabaseUnsupported"
     assert str(caught.value) == (
         f"db:3306: version-16 needs MariaDB 10.6 or later: {version}; upgrade the database server"
     )

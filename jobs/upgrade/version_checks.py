@@ -173,7 +173,7 @@ def check_server(address: str, server: str, wanted: str) -> None:
         return
     minimum = ".".join(map(str, MINIMUM_MARIADB))
     raise JobError(
-        "DatabaseServerUnsupported",
+        "DatabaseUnsupported",
         f"{address}: version-{major(wanted)} needs MariaDB {minimum} or later: {server}; upgrade "
         "the database server",
     )

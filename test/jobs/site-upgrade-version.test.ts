@@ -180,7 +180,7 @@ describe('an upgrade to version 16', needsStandIn('mariadbd', 'redis-server', 'p
     assertRefused(
       site,
       await site.with({ IMAGE: NEW }).init(),
-      /^app-operator: DatabaseServerUnsupported: 127\.0\.0\.1:\d+: version-16 needs MariaDB 10\.6 or later: 10\.5\.9-MariaDB.*; upgrade the database server; .* is open as before$/,
+      /^app-operator: DatabaseUnsupported: 127\.0\.0\.1:\d+: version-16 needs MariaDB 10\.6 or later: 10\.5\.9-MariaDB.*; upgrade the database server; .* is open as before$/,
     );
   });
 });

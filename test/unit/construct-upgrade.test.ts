@@ -81,6 +81,8 @@ suite('turns to be upgraded', () => {
     const going = aSite('b', { ...shared, upgrade: under('Running') });
     const further = planUpgrade(bench, NEW, [refused, going, closed, aSite('e', shared)]);
     assert.deepEqual(further?.turns, ['b', 'c'], 'none that has begun, or is closed, waits');
+    const moved = planUpgrade(aBench({ image: NEW }), NEW, [refused, ...next]);
+    assert.deepEqual(moved?.turns, ['b', 'c'], 'where the pods have changed, none waits');
     const again = aSite('a', { ...shared, upgrade: under('Failed') });
     assert.deepEqual(planUpgrade(bench, THIRD, [again, ...next])?.turns, ['a', 'b']);
   });
