@@ -30,6 +30,14 @@ def apps_of_image(bench: Path) -> dict[str, str]:
     return found
 
 
+def image_text(bench: Path, app: str, name: str) -> str:
+    """A file below `apps/APP` of the image; empty if it cannot be read."""
+    try:
+        return (bench / "apps" / app / name).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def app_name(requirement: str) -> str:
     """The app of a requirement, which may be an URL or name an organisation and a branch."""
     return requirement.rstrip("/").split("/")[-1].split("@")[0].removesuffix(".git")

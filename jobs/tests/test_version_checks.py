@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from image_patches import read_patches, record_patches, recorded_patches
+from image_patches import patches_in, record_patches, recorded_patches
 from job_result import JobError
 from version_checks import (
     check_required_apps,
@@ -180,10 +180,8 @@ def test_a_server_that_is_too_old(version: str) -> None:
         ("[pre_model_sync\na.b\n", ["[pre_model_sync", "a.b"]),
     ],
 )
-def test_the_patches_of_a_file(tmp_path: Path, text: str, expected: list[str]) -> None:
-    (tmp_path / "patches.txt").write_text(text)
-    assert read_patches(tmp_path / "patches.txt") == expected
-    assert read_patches(tmp_path / "none.txt") == []
+def test_the_patches_of_a_file(text: str, expected: list[str]) -> None:
+    assert patches_in(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "[]", "no JSON", '{"patches": 1}', "{}"])

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from atomic_files import read_json, write_json
+from image_apps import image_text
 from job_result import JobError
 
 PATCHES = ".app-operator-patches.json"
@@ -25,16 +26,12 @@ def patches_of(bench: Path, apps: Iterable[str]) -> list[str]:
     return [
         without_tag(patch)
         for app in apps
-        for patch in read_patches(bench / "apps" / app / app / "patches.txt")
+        for patch in patches_in(image_text(bench, app, f"{app}/patches.txt"))
     ]
 
 
-def read_patches(path: Path) -> list[str]:
+def patches_in(text: str) -> list[str]:
     """A comment behind a patch is part of it: another comment makes another patch."""
-    try:
-        text = path.read_text(errors="replace")
-    except OSError:
-        return []
     parser = configparser.ConfigParser(
         allow_no_value=True, delimiters="\n", interpolation=None, strict=False
     )

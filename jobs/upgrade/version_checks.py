@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from image_apps import app_name, version_number
+from image_apps import app_name, image_text, version_number
 from image_patches import patches_of, recorded_patches, without_tag
 from job_result import JobError, log
 from site_database import Server
@@ -99,8 +99,8 @@ def check_versions_of_apps(bench: Path, versions: Versions, apps: Iterable[str])
 def required_apps(bench: Path, app: str) -> list[str]:
     """The hook `required_apps`, read without running code of the app."""
     try:
-        tree = ast.parse((bench / "apps" / app / app / "hooks.py").read_text(errors="replace"))
-    except (OSError, SyntaxError, ValueError):
+        tree = ast.parse(image_text(bench, app, f"{app}/hooks.py"))
+    except (SyntaxError, ValueError):
         return []
     for node in tree.body:
         names = [target.id for target in targets_of(node) if isinstance(target, ast.Name)]
@@ -120,7 +120,7 @@ def targets_of(node: ast.stmt) -> list[ast.expr]:
 
 def required_versions(bench: Path, app: str) -> dict[str, str]:
     """App → versions of it, by `[tool.bench.frappe-dependencies]` of the app's pyproject.toml."""
-    section: Any = pyproject(bench / "apps" / app / "pyproject.toml")
+    section: Any = toml_values(image_text(bench, app, "pyproject.toml"))
     for name in ("tool", "bench", "frappe-dependencies"):
         section = section.get(name) if isinstance(section, dict) else None
     if not isinstance(section, dict):
@@ -128,14 +128,14 @@ def required_versions(bench: Path, app: str) -> dict[str, str]:
     return {name: value for name, value in section.items() if isinstance(value, str)}
 
 
-def pyproject(path: Path) -> dict[str, Any]:
+def toml_values(text: str) -> dict[str, Any]:
     try:
         tomllib: Any = importlib.import_module("tomllib")
     except ImportError:
         return {}  # Python 3.10, which only images up to version-15 have
     try:
-        values: dict[str, Any] = tomllib.loads(path.read_text(errors="replace"))
-    except (OSError, ValueError):
+        values: dict[str, Any] = tomllib.loads(text)
+    except ValueError:
         return {}
     return values
 
