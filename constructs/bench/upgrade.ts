@@ -81,14 +81,13 @@ export function planUpgrade(
   const before = new Set(bench.status?.upgrade?.to === to ? bench.status.upgrade.turns : []);
   const able = behind.filter((site) => site.blocked === undefined && !isOver(site, to));
   const running = able.filter((site) => before.has(site.name) || isRunning(site, to));
+  const held = heldSites(behind, from, to);
   // Closed sites come first.
   const next = able
-    .filter((site) => !running.includes(site))
+    .filter((site) => !running.includes(site) && !held.includes(site))
     .sort((a, b) => Number(b.upgrade?.closed ?? false) - Number(a.upgrade?.closed ?? false));
   const free = Math.max(0, (bench.spec.upgrade?.parallel ?? PARALLEL) - running.length);
-  const open = behind.filter(
-    (site) => !site.dedicated && site.image !== to && site.upgrade?.closed !== true,
-  );
+  const open = behind.filter((site) => isOpenShared(site, to));
   return {
     to,
     keptImage: moves && open.length > 0 ? from : undefined,
@@ -109,6 +108,25 @@ function isBehind({ image, upgrade }: SiteProgress, to: string): boolean {
   return (
     image !== to || (upgrade !== undefined && upgrade.state !== 'Waiting') || isClosed(upgrade)
   );
+}
+
+/**
+ * The sites that wait while the upgrade of a Shared site was refused and it is open: the bench's
+ * pods stay for it, so another Shared site would be closed without a way on.
+ */
+function heldSites(
+  sites: readonly SiteProgress[],
+  from: string | undefined,
+  to: string,
+): readonly SiteProgress[] {
+  if (from === undefined || from === to) return [];
+  const open = sites.filter((site) => isOpenShared(site, to));
+  return open.some((site) => hasFailed(site, to)) ? open : [];
+}
+
+/** Whether the bench's pods serve the site with the previous image. */
+function isOpenShared({ dedicated, image, upgrade }: SiteProgress, to: string): boolean {
+  return !dedicated && image !== to && !isClosed(upgrade);
 }
 
 function isClosed(upgrade: SiteProgress['upgrade']): boolean {

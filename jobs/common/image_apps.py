@@ -30,6 +30,19 @@ def apps_of_image(bench: Path) -> dict[str, str]:
     return found
 
 
+def image_text(bench: Path, app: str, name: str) -> str:
+    """A file below `apps/APP` of the image; empty if it cannot be read."""
+    try:
+        return (bench / "apps" / app / name).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def app_name(requirement: str) -> str:
+    """The app of a requirement, which may be an URL or name an organisation and a branch."""
+    return requirement.rstrip("/").split("/")[-1].split("@")[0].removesuffix(".git")
+
+
 def fingerprint(bench: Path, app: str) -> str:
     """Changes when a migration may be necessary. A version may not: for example on develop."""
     package = bench / "apps" / app / app
@@ -101,5 +114,6 @@ def check_in_image(versions: Mapping[str, str], site_name: str, installed: Itera
     if missing := [app for app in installed if app not in versions]:
         raise JobError(
             "AppNotInImage",
-            f"installed on {site_name}, but not in the image: {', '.join(missing)}",
+            f"installed on {site_name}, but not in the image: {', '.join(missing)}; use an image "
+            "that holds them, or uninstall them with the previous image first",
         )

@@ -37,6 +37,9 @@ class Server(ABC):
     LIST_OTHER_CONNECTIONS: ClassVar[str]
     END_CONNECTION: ClassVar[str]
     UPTIME: ClassVar[str]
+    VERSION: ClassVar[str]
+    DATA_BYTES: ClassVar[str]
+    PATCH_LOG: ClassVar[str]
     PASSWORD_VARIABLE: ClassVar[str]
     # Names of the client programs, and their arguments.
     CLIENTS: ClassVar[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]
@@ -125,13 +128,28 @@ class Server(ABC):
         except (AccessDenied, DatabaseNotFound):
             return False
 
-    def tables(self) -> list[Any]:
-        """Tables and views of the site's database that the site's own user can see."""
+    def rows(self, statement: str) -> list[Any]:
+        """The rows of a statement that the site's own user runs."""
         connection = self.connect_as_user()
         try:
-            return self.query(connection, self.LIST_TABLES)
+            return self.query(connection, statement)
         finally:
             connection.close()
+
+    def tables(self) -> list[Any]:
+        """Tables and views of the site's database that the site's own user can see."""
+        return self.rows(self.LIST_TABLES)
+
+    def version(self) -> str:
+        return str(self.rows(self.VERSION)[0][0])
+
+    def data_bytes(self) -> int:
+        """Size of the tables without their indexes, as the server estimates it."""
+        return int(self.rows(self.DATA_BYTES)[0][0])
+
+    def patch_log(self) -> list[tuple[str, int]]:
+        """The framework's log: patches, and whether each failed and was skipped."""
+        return [(str(patch), int(skipped or 0)) for patch, skipped in self.rows(self.PATCH_LOG)]
 
     def try_query(self, connection: Connection, statement: str, *arguments: object) -> None:
         """Runs an optional statement, which a managed server may not permit."""
@@ -279,6 +297,12 @@ class MariaDB(Server):
     UPTIME = (
         "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME'"
     )
+    VERSION = "SELECT VERSION()"
+    DATA_BYTES = (
+        "SELECT COALESCE(SUM(DATA_LENGTH), 0) FROM information_schema.TABLES "
+        "WHERE TABLE_SCHEMA = DATABASE()"
+    )
+    PATCH_LOG = "SELECT patch, skipped FROM `tabPatch Log`"
     PASSWORD_VARIABLE = "MYSQL_PWD"
     LOGIN = ("--no-defaults", "--host={host}", "--port={port}", "--protocol=tcp", "--user={user}")
     CLIENTS: ClassVar = {
@@ -394,6 +418,13 @@ class Postgres(Server):
     )
     END_CONNECTION = "SELECT pg_terminate_backend(%s)"
     UPTIME = "SELECT EXTRACT(EPOCH FROM now() - pg_postmaster_start_time())"
+    VERSION = "SELECT version()"
+    DATA_BYTES = (
+        "SELECT COALESCE(SUM(pg_table_size(c.oid)), 0) FROM pg_class c "
+        "JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'm')"
+    )
+    PATCH_LOG = 'SELECT patch, skipped FROM "tabPatch Log"'
     PASSWORD_VARIABLE = "PGPASSWORD"
     LOGIN = ("--host={host}", "--port={port}", "--username={user}", "--no-password")
     CLIENTS: ClassVar = {

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from database_tls import encrypt_framework
+from image_apps import app_name
 from new_site import capabilities, create
 
 
@@ -37,11 +38,6 @@ def read_site() -> dict[str, Any]:
 
 def has_scheduler(frappe: Any) -> bool:
     return bool(int(frappe.db.get_single_value("System Settings", "enable_scheduler") or 0))
-
-
-def app_name(requirement: str) -> str:
-    """The app of a requirement, which may be an URL or name an organisation and a branch."""
-    return requirement.rstrip("/").split("/")[-1].split("@")[0].removesuffix(".git")
 
 
 def apps_in_order() -> list[str]:

@@ -22,7 +22,8 @@ Environment
 
 A migration is an upgrade: the site is closed, its jobs end, its database is backed up, then it is
 migrated (see site_upgrade.py). With the previous image the Job loads the backup. With a third image
-it loads the backup, and then migrates that.
+it loads the backup, and then migrates that. For another major version of the framework the open
+site is checked first (see version_checks.py).
 
 A restore closes the site in the same way (see site_restore.py, also for RESTORE_* and STORE_*).
 
@@ -62,6 +63,7 @@ from image_apps import (
     check_upgradable,
     code_record,
 )
+from image_patches import record_patches
 from job_environment import json_array_env, json_object_env, number_env, text_env
 from job_result import JobError, log, run_job, set_termination_message
 from operator_constants import COMMON_CONFIG_FILE, MIGRATION_FAILED, RESTORE_FAILED
@@ -89,6 +91,7 @@ from site_state import (
 )
 from site_tls import TLS_KEYS, remove_old_files, tls_config
 from site_upgrade import CLOSED_KEYS, Upgrade
+from version_checks import check_major_version
 from volume_files import is_file, make_directory, read_json_value, remove_file
 
 SITE_FOLDERS = ("public/files", "private/files", "private/backups", "locks", "logs")
@@ -435,6 +438,9 @@ def migrate(settings: InitSettings, upgrade: Upgrade, versions: Versions) -> Sit
     # Checked while the site is open, so that a failure changes nothing.
     check_upgradable(versions, settings.site_name, code)
     check_no_old_workers(settings, code)
+    if upgrade.state is None:
+        wanted = list(dict.fromkeys([*apps, *settings.apps]))
+        check_major_version(settings, upgrade.database, versions, code, wanted)
     upgrade.close(image, settle_seconds(code))
     closed = upgrade.closed_message
     upgrade.record({"changed": True})
@@ -511,6 +517,7 @@ def converge(
             raise
         message = f"{upgrade.closed_message}: {error.reason}: {error}"
         raise JobError(MIGRATION_FAILED, message) from None
+    record_patches(settings.bench, settings.site, facts["apps"])
     restore.finish()
     if was_closed and os.environ.get("KEEP_CLOSED") != "1":
         upgrade.open(settings.config)

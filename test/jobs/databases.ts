@@ -97,7 +97,10 @@ function writeTls(
   }
 }
 
-export async function startMariaDb(tls?: ServerTls): Promise<Database> {
+export async function startMariaDb(
+  tls?: ServerTls,
+  options: readonly string[] = [],
+): Promise<Database> {
   const server = required('mariadbd');
   const user = account('mysql');
   const as = user === undefined ? [] : ['--user=mysql'];
@@ -138,7 +141,7 @@ export async function startMariaDb(tls?: ServerTls): Promise<Database> {
       server, ...own, `--socket=${join(directory, 's')}`, `--port=${String(port)}`, '--bind-address=127.0.0.1',
       `--pid-file=${join(directory, 'pid')}`, `--init-file=${start}`, '--skip-name-resolve',
       '--innodb-flush-log-at-trx-commit=0', '--innodb-buffer-pool-size=32M', '--innodb-doublewrite=0',
-      '--performance-schema=OFF', SMALL_LOG, ...secure,
+      '--performance-schema=OFF', SMALL_LOG, ...secure, ...options,
     ],
     {},
   ); // prettier-ignore

@@ -144,7 +144,7 @@ describeOnServers('site_init.py on an existing site', (servers) => {
     const lost = await site.with({ SITE_APPS: '["frappe"]' }).init();
     assert.match(
       lost.lastLine,
-      /^app-operator: AppNotInImage: installed on .*, but not in the image: hrms$/,
+      /^app-operator: AppNotInImage: installed on .*, but not in the image: hrms; use an image that holds them, or uninstall them with the previous image first$/,
     );
   });
 });

@@ -71,6 +71,22 @@ suite('turns to be upgraded', () => {
     assert.deepEqual([plan?.turns, plan?.failed], [['c', 'd'], ['b']]);
   });
 
+  test('wait while a Shared site is open after its upgrade was refused: the bench’s pods stay', () => {
+    const next = ['b', 'c'].map((name) => aSite(name, shared));
+    const refused = aSite('a', { ...shared, upgrade: under('Failed') });
+    const bench = aBench({ image: OLD, upgrade: { to: NEW, turns: ['a'], progress: '' } });
+    const plan = planUpgrade(bench, NEW, [refused, ...next, aSite('d')]);
+    assert.deepEqual([plan?.turns, plan?.failed], [['d'], ['a']], 'a Dedicated site has its own');
+    const closed = aSite('c', { ...shared, upgrade: under('Migrated', true, THIRD) });
+    const going = aSite('b', { ...shared, upgrade: under('Running') });
+    const further = planUpgrade(bench, NEW, [refused, going, closed, aSite('e', shared)]);
+    assert.deepEqual(further?.turns, ['b', 'c'], 'none that has begun, or is closed, waits');
+    const moved = planUpgrade(aBench({ image: NEW }), NEW, [refused, ...next]);
+    assert.deepEqual(moved?.turns, ['b', 'c'], 'where the pods have changed, none waits');
+    const again = aSite('a', { ...shared, upgrade: under('Failed') });
+    assert.deepEqual(planUpgrade(bench, THIRD, [again, ...next])?.turns, ['a', 'b']);
+  });
+
   test('pass over who cannot take them', () => {
     const sites = [aSite('a', { blocked: 'it is paused' }), aSite('b')];
     const plan = planUpgrade(aBench(undefined, 1), NEW, sites);

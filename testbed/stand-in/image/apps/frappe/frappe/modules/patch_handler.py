@@ -14,16 +14,18 @@ def patches_of(app):
     path = os.path.join(os.path.dirname(importlib.import_module(app).__file__), "patches.txt")
     section = "pre_model_sync"
     with open(path) as file:
-        for line in (line.split("#")[0].strip() for line in file):
+        # A comment behind a patch is part of its name: another comment makes it run again.
+        for line in (line.strip() for line in file):
             if line.startswith("["):
                 section = line.strip("[]")
-            elif line:
+            elif line and not line.startswith("#"):
                 sections[section].append(line)
     return sections
 
 
 def executed():
-    return {row.patch for row in frappe.db.select("Patch Log", ["patch"])}
+    """A patch that failed and was skipped has not run."""
+    return {row.patch for row in frappe.db.select("Patch Log", ["patch", "skipped"]) if not int(row.skipped or 0)}
 
 
 def log(patch, skipped=0, trace=None):
@@ -49,7 +51,7 @@ def run_all(section, skip_failing=False):
 def run_single(patch, skip_failing=False):
     print(f"Executing {patch} in {frappe.local.site} ({frappe.conf.db_name})")
     try:
-        importlib.import_module(patch).execute()
+        importlib.import_module(patch.split()[0]).execute()
         log(patch)
         frappe.db.commit()
     except Exception:
