@@ -64,7 +64,7 @@ async function state(place: string): Promise<Record<string, string>> {
 /** The chart as an earlier release could have had it: a CRD with a column less. */
 async function earlier(): Promise<string> {
   const folder = path.join(cluster.controlPlane.dataDir, 'earlier');
-  await cp(CHART, folder, { recursive: true });
+  await cp(CHART, folder, { recursive: true, dereference: true });
   const edit = async (file: string, from: RegExp, to: string): Promise<void> => {
     const target = path.join(folder, file);
     const text = await readFile(target, 'utf8');
@@ -72,7 +72,7 @@ async function earlier(): Promise<string> {
     await writeFile(target, text.replace(from, to));
   };
   await edit('Chart.yaml', /^version: .*$/m, 'version: 0.0.1');
-  await edit(`templates/crds/${CRD}.yaml`, /name: URL$/m, 'name: Address');
+  await edit(`files/crds/${CRD}.yaml`, /name: URL$/m, 'name: Address');
   return folder;
 }
 

@@ -12,7 +12,6 @@ import { ProxiedOperators } from './support/proxied-operators.js';
 import { assertNoOrphans } from './support/snapshot.js';
 import type { Operator } from './support/operator.js';
 
-const SYSTEM = 'app-operator-system';
 const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
 interface Replica {
@@ -22,6 +21,8 @@ interface Replica {
 }
 
 let cluster: Cluster;
+/** Of the Lease. */
+let system: string;
 let operators: ProxiedOperators;
 let namespace: string;
 let replicas: readonly Replica[] = [];
@@ -29,7 +30,7 @@ let count = 0;
 before(async () => {
   cluster = await startCluster({ audit: true });
   operators = new ProxiedOperators(cluster);
-  await cluster.apply('', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } });
+  system = await cluster.namespace();
   namespace = await cluster.namespace();
 });
 after(async () => {
@@ -42,7 +43,10 @@ async function stand(): Promise<Replica> {
   const user = `replica-${++count}`;
   const metricsPort = await cluster.freePort();
   const options = { namespaces: [namespace], user, metricsPort };
-  const operator = await operators.start(undefined, options, ['--leader-elect']);
+  const operator = await operators.start(undefined, options, [
+    '--leader-elect',
+    `--leader-election-namespace=${system}`,
+  ]);
   const replica = { user, operator, metrics: new OperatorMetrics(metricsPort) };
   replicas = [...replicas.filter((one) => one.operator.running), replica];
   return replica;
@@ -81,7 +85,7 @@ async function makeSite(name: string): Promise<void> {
 }
 
 async function holder(): Promise<string> {
-  const path = resourcePath(LeaseKind, SYSTEM, LEASE_NAME);
+  const path = resourcePath(LeaseKind, system, LEASE_NAME);
   const lease = (await cluster.controlPlane.api.request('GET', path)) as Lease;
   return lease.spec?.holderIdentity ?? '';
 }

@@ -12,17 +12,18 @@ import { type Cluster, startCluster } from './harness.js';
 import { ProxiedOperators } from './support/proxied-operators.js';
 import type { Operator } from './support/operator.js';
 
-const SYSTEM = 'app-operator-system';
 const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 /** More sites than the operator has connections. */
 const SITES = 60;
 
 let cluster: Cluster;
+/** Of the Lease. */
+let system: string;
 let operators: ProxiedOperators;
 before(async () => {
   cluster = await startCluster({ audit: true });
   operators = new ProxiedOperators(cluster);
-  await cluster.apply('', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } });
+  system = await cluster.namespace();
 });
 after(async () => {
   await operators.stop();
@@ -35,13 +36,13 @@ async function stand(
   flags: readonly string[] = [],
 ): Promise<{ readonly proxy: FaultProxy; readonly operator: Operator }> {
   const proxy = await operators.proxy();
-  const all = ['--leader-elect', `--leader-election-namespace=${SYSTEM}`, ...flags];
+  const all = ['--leader-elect', `--leader-election-namespace=${system}`, ...flags];
   const operator = await operators.start(proxy, { namespaces, wait: false }, all);
   return { proxy, operator };
 }
 
 async function lease(): Promise<Lease> {
-  const path = resourcePath(LeaseKind, SYSTEM, LEASE_NAME);
+  const path = resourcePath(LeaseKind, system, LEASE_NAME);
   return (await cluster.controlPlane.api.request('GET', path)) as Lease;
 }
 
@@ -96,7 +97,7 @@ describe('a leader behind a network with faults', () => {
         return loses({ ...call, path: call.body });
       },
     );
-    const flags = ['--leader-elect', `--leader-election-namespace=${SYSTEM}`];
+    const flags = ['--leader-elect', `--leader-election-namespace=${system}`];
     const operator = await operators.start(proxy, { namespaces: [namespace], wait: false }, flags);
     await operator.logged('elected', 60_000);
     await sleep(12_000);

@@ -221,8 +221,9 @@ suite('isolation and security', { skip }, () => {
       ['plain-gunicorn', ...servers],
       ['own-gunicorn', ...servers],
       ['strange-nginx', 'plain-nginx:8080', 'strange-metrics:9180'],
-      ['strange-gunicorn', 'plain-nginx:8080', 'strange-metrics:9180'],
-      ['foreign-gunicorn', 'plain-nginx:8080', 'strange-metrics:9180'],
+      // What a page that is printed loads.
+      ['strange-gunicorn', 'plain-nginx:8080', 'strange-nginx:8080', 'strange-metrics:9180'],
+      ['foreign-gunicorn', 'plain-nginx:8080', 'strange-nginx:8080', 'strange-metrics:9180'],
     ]);
     await cluster.delete('Namespace', '', 'keda');
     await cluster.delete('Namespace', '', elsewhere);

@@ -17,13 +17,9 @@ const files = [
   'install.yaml',
   'chart/Chart.yaml',
   'chart/values.yaml',
-  ...readdirSync(join(DIST, 'chart/templates/crds')).map((name) => `chart/templates/crds/${name}`),
   ...readdirSync(join(DIST, 'crds')).map((name) => `crds/${name}`),
   ...readdirSync(join(DIST, 'monitoring')).map((name) => `monitoring/${name}`),
-].filter(
-  (name) =>
-    !name.startsWith('chart/templates/') || !readFileSync(join(DIST, name), 'utf8').includes('{{'),
-);
+];
 
 /** Our own parser, as \`render\` and \`diff\` read manifests. */
 function own(text: string): readonly unknown[] {

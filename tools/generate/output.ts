@@ -31,7 +31,7 @@ export function write(root: string, files: Files): string[] {
   return changed;
 }
 
-const CHART = ['', '/templates', '/templates/crds'].map((folder) => `dist/chart${folder}`);
+const CHART = ['', '/templates'].map((folder) => `dist/chart${folder}`);
 
 /**
  * Paths of files that were generated once and are no longer, where every such file is generated.

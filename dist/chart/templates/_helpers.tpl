@@ -10,6 +10,16 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
+{{- define "app-operator.definitionMetadata" }}
+metadata:
+  labels:
+    {{- include "app-operator.labels" . | nindent 4 }}
+{{- if .Values.crds.keep }}
+  annotations:
+    helm.sh/resource-policy: keep
+{{- end }}
+{{ end -}}
+
 {{- /* Not empty where the platform assigns ids to pods, as OpenShift does. */ -}}
 {{- define "app-operator.platformIds" -}}
 {{- if eq (toString .Values.openshift) "auto" -}}

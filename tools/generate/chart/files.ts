@@ -25,6 +25,7 @@ export function chartFiles(installer: Installer, facts: ChartFacts): Files {
     [`${FOLDER}/.helmignore`, `# ${GENERATED}\nREADME.md.gotmpl\n.git/\n`],
     [`${FOLDER}/templates/_helpers.tpl`, HELPERS],
     [`${FOLDER}/templates/checks.yaml`, CHECKS],
+    [`${FOLDER}/templates/customresourcedefinitions.yaml`, DEFINITIONS],
     [`${FOLDER}/templates/NOTES.txt`, NOTES],
     ...[...files].map(
       ([path, text]) =>
@@ -65,6 +66,16 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
+{{- define "app-operator.definitionMetadata" }}
+metadata:
+  labels:
+    {{- include "app-operator.labels" . | nindent 4 }}
+{{- if .Values.crds.keep }}
+  annotations:
+    helm.sh/resource-policy: keep
+{{- end }}
+{{ end -}}
+
 {{- /* Not empty where the platform assigns ids to pods, as OpenShift does. */ -}}
 {{- define "app-operator.platformIds" -}}
 {{- if eq (toString .Values.openshift) "auto" -}}
@@ -78,6 +89,19 @@ ${envTemplate()}
 const CHECKS = `{{- /* ${GENERATED} */ -}}
 {{- if and (not .Values.rbac.clusterRoles) (not .Values.watchNamespaces) }}
 {{- fail "rbac.clusterRoles is false: name the namespaces that the operator works in, in watchNamespaces" }}
+{{- end }}
+`;
+
+/**
+ * `dist/chart/files/crds` is a link to `dist/crds`, which Helm follows: Helm never upgrades what is
+ * in a folder named `crds`. Who deletes a definition deletes all that users have made by it.
+ */
+const DEFINITIONS = `{{- /* ${GENERATED} */ -}}
+{{- if and .Values.crds.install .Values.rbac.clusterRoles }}
+{{- range $path, $_ := .Files.Glob "files/crds/*.yaml" }}
+---
+{{ $.Files.Get $path | replace "\\nmetadata:\\n" (include "app-operator.definitionMetadata" $) }}
+{{- end }}
 {{- end }}
 `;
 

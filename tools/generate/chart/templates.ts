@@ -88,7 +88,6 @@ function namedDimensions(tokens: Tokens): readonly Dimension[] {
 
 /** Conditions for all objects of a kind. */
 const WHEN: Readonly<Record<string, string>> = {
-  CustomResourceDefinition: '.Values.crds.install',
   PodDisruptionBudget: '.Values.podDisruptionBudget.enabled',
   NetworkPolicy: '.Values.networkPolicy.enabled',
 };
@@ -118,15 +117,14 @@ export function templatesOf({ install, yaml, repository }: Installer): Templates
     );
     const object = value as KubeObject;
     const { kind, metadata } = object;
-    // Helm or the user creates the namespace of the release.
-    if (kind === 'Namespace') continue;
+    // Helm or the user creates the namespace of the release. `DEFINITIONS` of files.ts has the CRDs.
+    if (['Namespace', 'CustomResourceDefinition'].includes(kind)) continue;
     const conditions = [WHEN[kind], when].filter((part) => part !== undefined);
     const text = tokens.render(yaml(object));
     const body = metadata.namespace === WATCHED ? eachNamespace(text) : allNamespaces(text);
-    const folder = kind === 'CustomResourceDefinition' ? 'crds/' : `${kind.toLowerCase()}-`;
     const one = metadata.namespace === WATCHED ? '-watched' : '';
     files.set(
-      `${folder}${metadata.name}${one}.yaml`,
+      `${kind.toLowerCase()}-${metadata.name}${one}.yaml`,
       conditions.length === 0
         ? body
         : `{{- if ${joined('and', conditions)} }}\n${body}{{- end }}\n`,
@@ -139,25 +137,12 @@ function adapt(object: KubeObject, tokens: Tokens): KubeObject {
   const labels = tokens.lines((indent) => [
     `{{- include "app-operator.labels" . | nindent ${indent} }}`,
   ]);
-  const isCrd = object.kind === 'CustomResourceDefinition';
   const labelled = {
     ...object,
-    metadata: {
-      ...object.metadata,
-      labels: { ...object.metadata.labels, [labels]: null },
-      ...(isCrd ? { [tokens.lines(() => KEEP)]: null } : {}),
-    },
+    metadata: { ...object.metadata, labels: { ...object.metadata.labels, [labels]: null } },
   } as unknown as KubeObject;
   return object.kind === 'Deployment' ? withValues(labelled as DeploymentObject, tokens) : labelled;
 }
-
-/** Who deletes a definition deletes all that users have made by it. */
-const KEEP = [
-  '{{- if .Values.crds.keep }}',
-  'annotations:',
-  '  helm.sh/resource-policy: keep',
-  '{{- end }}',
-];
 
 /** One document for each namespace; within, the dot is that namespace. */
 function eachNamespace(text: string): string {
