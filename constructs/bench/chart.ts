@@ -26,7 +26,7 @@ import { benchConfigHash, BenchInit } from './init.js';
 import { Metrics } from './metrics.js';
 import { BenchNetwork } from './network.js';
 import { Nginx } from './nginx.js';
-import { renderNginxConfig } from './nginx-config.js';
+import { type NginxConfig, renderNginxConfig } from './nginx-config.js';
 import { proxySettings } from './proxy-settings.js';
 import { Redis, RedisPassword } from './redis.js';
 import { Scheduler } from './scheduler.js';
@@ -168,7 +168,7 @@ function nginxConfig(
   model: BenchModel,
   inputs: BenchInputs,
   proxy: ProxySettings | undefined,
-): Record<string, string> {
+): NginxConfig {
   const names = benchNames(model.name);
   return renderNginxConfig({
     benchBackend: backend(names.gunicorn, model),

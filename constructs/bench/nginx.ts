@@ -13,14 +13,14 @@ import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
+import type { ConfigFiles, NginxConfig } from './nginx-config.js';
 
 export interface NginxProps {
   readonly bench: BenchModel;
   readonly owner: AppBench;
   readonly replicas: number;
   readonly resources?: Resources | undefined;
-  /** The files of the configuration, by name. */
-  readonly config: Readonly<Record<string, string>>;
+  readonly config: NginxConfig;
 }
 
 /** The proxy in front of all sites of a bench: Service, Deployment, configuration. */
@@ -32,16 +32,7 @@ export class Nginx extends Construct {
     const name = names.nginx;
     const component = 'nginx';
     const { namespace } = bench;
-    const labels = childLabels(owner, component);
-    new k8s.KubeConfigMap(this, 'config', {
-      metadata: {
-        name: names.nginxConfig,
-        namespace,
-        labels,
-        annotations: { [bench.metadataKeys.mountedBy]: name },
-      },
-      data: { ...props.config },
-    });
+    const configMaps = new NginxConfigMaps(this, 'config', props);
     new PodService(this, 'service', {
       owner,
       name,
@@ -80,7 +71,48 @@ export class Nginx extends Construct {
           { name: 'scratch', mountPath: NGINX_RUN_DIR, subPath: 'nginx' },
         ],
       },
-      extraVolumes: [{ name: 'nginx-config', configMap: { name: names.nginxConfig } }],
+      extraVolumes: [configMaps.volume],
     });
   }
+}
+
+/** The ConfigMaps of the configuration. */
+class NginxConfigMaps extends Construct {
+  /** What nginx mounts. */
+  readonly volume: k8s.Volume;
+
+  constructor(scope: Construct, id: string, { bench, owner, config }: NginxProps) {
+    super(scope, id);
+    const { nginx, nginxConfig } = benchNames(bench.name);
+    const { files, parts } = config;
+    const [first, ...others] = configMapNames(nginxConfig, parts.length);
+    const add = (child: string, name: string, data: ConfigFiles): void => {
+      new k8s.KubeConfigMap(this, child, {
+        metadata: {
+          name,
+          namespace: bench.namespace,
+          labels: childLabels(owner, 'nginx'),
+          annotations: { [bench.metadataKeys.mountedBy]: nginx },
+        },
+        data: { ...data },
+      });
+    };
+    add('Default', first, files);
+    for (const [index, name] of others.entries()) add(`part-${index}`, name, parts[index] ?? {});
+    const sources = [first, ...others].map((name) => ({ configMap: { name } }));
+    this.volume = {
+      name: 'nginx-config',
+      ...(others.length === 0 ? { configMap: { name: first } } : { projected: { sources } }),
+    };
+  }
+}
+
+/**
+ * The names have the number of parts: the pods that a rollout replaces keep the ConfigMaps that fit
+ * together.
+ */
+function configMapNames(name: string, parts: number): [string, ...string[]] {
+  if (parts === 0) return [name];
+  const first = `${name}-${parts}`;
+  return [first, ...Array.from({ length: parts }, (_, index) => `${first}-${index}`)];
 }

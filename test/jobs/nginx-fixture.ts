@@ -58,7 +58,8 @@ export async function startNginx(
   chmodSync(runDirectory, 0o700);
   const configure = (change: Partial<NginxConfigInput>): void => {
     const base = { sites: [], clientMaxBodySize: '1m', proxyReadTimeout: 60, port };
-    volume.write(renderNginxConfig({ ...base, ...input, ...change }));
+    const { files, parts } = renderNginxConfig({ ...base, ...input, ...change });
+    volume.write(Object.assign({}, files, ...parts) as Record<string, string>);
   };
   configure({});
   const settings = { CONF_DIR: volume.path, RUN_DIR: runDirectory, STOP_SECONDS: '2', ...env };

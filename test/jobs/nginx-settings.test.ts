@@ -68,7 +68,7 @@ const settings: fc.Arbitrary<ProxySettings> = fc.record(
 /** `nginx -t` on the files of a configuration. */
 function check(input: NginxConfigInput): { readonly status: number | null; readonly said: string } {
   const folder = temporaryDirectory();
-  for (const [name, content] of Object.entries(renderNginxConfig(input)))
+  for (const [name, content] of Object.entries(renderNginxConfig(input).files))
     writeFileSync(join(folder, name), content);
   writeFileSync(join(folder, 'resolver.conf'), '');
   const { status, stderr } = spawnSync(

@@ -1,6 +1,6 @@
 /** nginx.sh with the real nginx: start, reload, refusal, stop. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
@@ -128,7 +128,7 @@ describe('nginx.sh', needs('nginx'), () => {
   it('ends at once on SIGTERM while it starts', async () => {
     const volume = new ConfigMapVolume();
     const input = { sites: [], clientMaxBodySize: '1m', proxyReadTimeout: 60 };
-    volume.write(renderNginxConfig({ ...input, port: await freePort() }));
+    volume.write(renderNginxConfig({ ...input, port: await freePort() }).files);
     // The first check of the configuration sends SIGTERM to the shell.
     const programs = temporaryDirectory();
     const nginx = `#!/bin/sh\ncase " $* " in *" -t "*) kill -TERM $PPID ;; esac\nexec ${required('nginx')} "$@"\n`;
@@ -171,6 +171,8 @@ describe('nginx.sh', needs('nginx'), () => {
       backend: backend.address,
     }));
     const nginx = await startNginx({ sites });
+    // So many are in parts.
+    assert.ok(readdirSync(nginx.volume.path).includes('hosts-15.conf'));
     for (const host of ['s0.example.com', 's4999.example.com', long(0), long(4999)]) {
       assert.equal((await get(nginx.port, '/x', { Host: host })).status, 200, host.slice(0, 20));
     }

@@ -87,8 +87,8 @@ const SERVING: readonly Mutation[] = [
     item: 'serving',
     breaks: 'a Host in no map gets the first site',
     file: 'constructs/bench/nginx-config.ts',
-    find: `renderMap('$host', '$frappe_site', '""', siteOf)`,
-    replace: `renderMap('$host', '$frappe_site', [...siteOf.values()][0] ?? '""', siteOf)`,
+    find: `renderMap('$host $frappe_site', '""', `,
+    replace: `renderMap('$host $frappe_site', [...(sites?.keys() ?? [])][0] ?? '""', `,
     fails: [
       {
         file: 'e2e/requests',
@@ -127,8 +127,8 @@ const SERVING: readonly Mutation[] = [
     item: 'serving',
     breaks: "aliases are left out of nginx's map",
     file: 'constructs/bench/nginx-config.ts',
-    find: '[site.siteName, ...site.domains]',
-    replace: '[site.siteName]',
+    find: '[siteName, ...domains]',
+    replace: '[siteName]',
     fails: [
       {
         file: 'e2e/requests',

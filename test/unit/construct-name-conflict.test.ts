@@ -206,7 +206,7 @@ suite('a site whose name is too long with the suffix of the bench', () => {
       sites: nginxSites(inputs),
       clientMaxBodySize: '1m',
       proxyReadTimeout: 1,
-    });
+    }).files;
     assert.ok(conf.includes(`  a.${suffix} a;\n`), conf);
     assert.ok(conf.includes(`  ${siteName} ${siteName};\n`), conf);
     assert.ok(!conf.includes(`${siteName}.${suffix}`), conf);
