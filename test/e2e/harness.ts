@@ -13,6 +13,7 @@ import { projectRoot } from '../../testbed/root.js';
 import { Cluster } from '../cluster/harness.js';
 import { at, type Live, type Manifest } from '../cluster/support/objects.js';
 import { frappeImage, VERSIONS } from '../../testbed/stand-in/image.js';
+import { TAGS } from './framework.js';
 import { mariadb } from '../../testbed/images/mariadb.js';
 import { operator, OPERATOR_IMAGE } from '../../testbed/images/operator.js';
 import { postgres } from '../../testbed/images/postgres.js';
@@ -41,9 +42,6 @@ const STALL_MS = 2_000;
 
 /** The reason why this machine runs no real pods, or false: an option of every end-to-end test. */
 export const skip: string | false = whyNot() ?? false;
-
-/** The framework's images that the node has, by their tags: `frappe/erpnext:<tag>`. */
-export const TAGS = VERSIONS;
 
 /** What a request is for: a host name of a site, and a path. */
 export interface SitePath {
@@ -236,6 +234,7 @@ async function start(): Promise<E2e> {
   try {
     const cluster = new E2e(node);
     const { FRAMEWORK_IMAGE } = process.env;
+    cluster.figures.add('version of the framework', FRAMEWORK_IMAGE ?? TAGS.bench);
     if (FRAMEWORK_IMAGE) await node.loadImage(path.resolve(FRAMEWORK_IMAGE));
     await withProgress('installing the operator', printProgress, () => cluster.install());
     return cluster;
@@ -245,13 +244,13 @@ async function start(): Promise<E2e> {
   }
 }
 
-/** Each version by its own tag, and the first also by the tag of the examples. */
+/** Each version by its own tag, and the first also by the tag of the examples, which name 15. */
 function frappeImages(): ImageDefinition[] {
   // An image that the user gives has its own names inside.
   if (process.env.FRAMEWORK_IMAGE) return [];
-  return Object.values(TAGS).map((version) => ({
+  return Object.values(VERSIONS).map((version) => ({
     ...frappeImage({ name: `frappe/erpnext:${version}`, version }),
-    aliases: version === TAGS.first ? ['frappe/erpnext:version-15'] : [],
+    aliases: version === VERSIONS.first ? ['frappe/erpnext:version-15'] : [],
   }));
 }
 

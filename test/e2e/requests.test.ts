@@ -6,7 +6,8 @@ import { aBench, aSite } from '../cluster/support/builders.js';
 import { at } from '../cluster/support/objects.js';
 import { probeRealtime } from '../../runner/health/realtime-probe.js';
 import { WebSocketClient } from '../../runner/health/websocket.js';
-import { type E2e, e2e, skip, TAGS } from './harness.js';
+import { TAGS } from './framework.js';
+import { type E2e, e2e, skip } from './harness.js';
 import { runningPod } from './support/benches.js';
 
 const PING = '/api/method/ping';
@@ -16,7 +17,7 @@ let namespace: string;
 
 /** A bench of the images that the node has. */
 function bench(name: string, spec: object = {}) {
-  return aBench(name, { image: { tag: TAGS.first, pullPolicy: 'IfNotPresent' }, ...spec });
+  return aBench(name, { image: { tag: TAGS.bench, pullPolicy: 'IfNotPresent' }, ...spec });
 }
 
 function request(host: string, path: string, options = {}) {

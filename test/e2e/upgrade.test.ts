@@ -6,7 +6,8 @@ import { gunzipSync } from 'node:zlib';
 
 import { conditionOf, type Live } from '../cluster/support/objects.js';
 import { seconds } from '../support/figures.js';
-import { type E2e, e2e, skip, TAGS } from './harness.js';
+import { TAGS } from './framework.js';
+import { type E2e, e2e, skip } from './harness.js';
 import { folderOf, type Made, makeBench, type Place, type SiteUser, sql } from './support/bench.js';
 
 /** Sites are upgraded two at a time, each with a Job, a roll and another Job. */
@@ -24,7 +25,7 @@ suite('upgrades', { skip, concurrency: true }, () => {
   });
 
   const make = (sites: Parameters<typeof makeBench>[2]): Promise<Made> =>
-    makeBench(cluster, {}, sites);
+    makeBench(cluster, { image: { tag: TAGS.from } }, sites);
 
   const bring = ({ namespace }: Place, tag: string): Promise<unknown> =>
     cluster.patch('AppBench', namespace, 'bench', { spec: { image: { tag } } });
@@ -69,11 +70,11 @@ suite('upgrades', { skip, concurrency: true }, () => {
     const upgraded = (name: string): Promise<Live> =>
       cluster.becomes('AppSite', namespace, name, {
         what: 'is upgraded',
-        check: isOf(TAGS.second),
+        check: isOf(TAGS.to),
         timeoutMs: UPGRADED_MS,
       });
     const loads = await underLoad(place, [shop, blog], async () => {
-      await bring(place, TAGS.second);
+      await bring(place, TAGS.to);
       await Promise.all(['shop', 'blog'].map((name) => upgraded(name)));
     });
     cluster.figures.add(
@@ -88,7 +89,7 @@ suite('upgrades', { skip, concurrency: true }, () => {
       );
     }
     for (const [name, user] of Object.entries({ shop, blog })) {
-      assert.equal(await versionOf(user), TAGS.second);
+      assert.equal(await versionOf(user), TAGS.to);
       assert.equal(await user.remembers(`row of ${name}`), 1);
       await user.stored(jobs, 120_000);
     }
@@ -108,7 +109,7 @@ suite('upgrades', { skip, concurrency: true }, () => {
     await upgraded('bad');
     await bad.answers();
     assert.equal(await bad.remembers('row of bad'), 1);
-    assert.equal(await versionOf(bad), TAGS.second);
+    assert.equal(await versionOf(bad), TAGS.to);
     await cluster.ready('AppBench', namespace, 'bench');
     await cluster.delete('Namespace', '', namespace);
   });
@@ -119,14 +120,14 @@ suite('upgrades', { skip, concurrency: true }, () => {
     const { bad } = users;
     assert.ok(bad);
     assert.equal(await bad.store({ description: 'odd', status: UNKNOWN }), 200);
-    await bring(place, TAGS.second);
+    await bring(place, TAGS.to);
     await failed(place, 'bad');
     await isClosed(bad);
     const begun = performance.now();
-    await bring(place, TAGS.first);
+    await bring(place, TAGS.from);
     await cluster.becomes('AppSite', namespace, 'bad', {
       what: 'is back',
-      check: isOf(TAGS.first),
+      check: isOf(TAGS.from),
       timeoutMs: UPGRADED_MS,
     });
     await bad.answers();
@@ -134,7 +135,7 @@ suite('upgrades', { skip, concurrency: true }, () => {
       'version before put back: until the site answers',
       seconds(performance.now() - begun),
     );
-    assert.equal(await versionOf(bad), TAGS.first);
+    assert.equal(await versionOf(bad), TAGS.from);
     assert.deepEqual([await bad.remembers('row of bad'), await bad.remembers('odd')], [1, 1]);
     await cluster.delete('Namespace', '', namespace);
   });

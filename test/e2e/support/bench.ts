@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 
 import { at, type Live, type Manifest } from '../../cluster/support/objects.js';
-import { type E2e, TAGS } from '../harness.js';
+import { FRAPPE_VERSION, TAGS } from '../framework.js';
+import type { E2e } from '../harness.js';
 import { sql as serverSql } from './database-client.js';
 
 const API = 'app-operator.io/v1alpha1';
@@ -16,7 +17,7 @@ export function benchOf(name: string, spec: Readonly<Record<string, unknown>> = 
     apiVersion: API,
     kind: 'AppBench',
     metadata: { name },
-    spec: { frameworkVersion: 'version-15', image: { tag: TAGS.first }, ...spec },
+    spec: { frameworkVersion: `version-${FRAPPE_VERSION}`, image: { tag: TAGS.bench }, ...spec },
   };
 }
 

@@ -1,11 +1,12 @@
 import { at, type Live, type Manifest } from '../../cluster/support/objects.js';
 import { aBench } from '../../cluster/support/builders.js';
-import { type E2e, TAGS } from '../harness.js';
+import { TAGS } from '../framework.js';
+import type { E2e } from '../harness.js';
 
 /** A bench with no more processes than serve a site: its jobs wait for ever. */
 export function smallBench(name: string, spec: Readonly<Record<string, unknown>> = {}): Manifest {
   return aBench(name, {
-    image: { tag: TAGS.first },
+    image: { tag: TAGS.bench },
     componentReplicas: {
       socketio: 0,
       scheduler: 0,
