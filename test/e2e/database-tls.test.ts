@@ -72,7 +72,7 @@ suite('databases that require TLS', { skip }, () => {
         const user = userOf(`${provider}-site`, provider);
         await user.answers();
         await user.remember('a row');
-        assert.equal(await user.enqueue('a job', 0), 200);
+        assert.equal(await user.enqueue('a job'), 200);
         await user.stored(['a row', 'a job']);
         const site = await cluster.the('AppSite', namespace, `${provider}-site`);
         assert.equal(at(site, 'status.database.tls'), 'VerifyFull');

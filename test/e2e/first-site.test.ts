@@ -10,6 +10,7 @@ import { OPERATOR_IMAGE } from '../../testbed/images/operator.js';
 import { projectRoot } from '../../testbed/root.js';
 import { conditionOf } from '../cluster/support/objects.js';
 import { type Block, Reader, shellBlocks } from '../support/page-blocks.js';
+import { EXAMPLES_VERSION } from './framework.js';
 import { type E2e, e2e, skip } from './harness.js';
 
 const NAMESPACE = 'shop';
@@ -47,6 +48,7 @@ suite(`docs/${PAGE} on a real node`, { skip }, () => {
   function adapted({ heading, code }: Block): Block {
     const text = code
       .replaceAll('app-operator:0.2.0', OPERATOR_IMAGE)
+      .replaceAll('version-15', EXAMPLES_VERSION)
       .replace(/^ {2}storage:$/m, `${PULL}  storage:`)
       .replaceAll('8080:8080', `${port}:8080`)
       .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)

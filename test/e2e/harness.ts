@@ -13,7 +13,7 @@ import { projectRoot } from '../../testbed/root.js';
 import { Cluster } from '../cluster/harness.js';
 import { at, type Live, type Manifest } from '../cluster/support/objects.js';
 import { frappeImage, VERSIONS } from '../../testbed/stand-in/image.js';
-import { TAGS } from './framework.js';
+import { EXAMPLES_VERSION, FRAMEWORK_IMAGE, TAGS } from './framework.js';
 import { mariadb } from '../../testbed/images/mariadb.js';
 import { operator, OPERATOR_IMAGE } from '../../testbed/images/operator.js';
 import { postgres } from '../../testbed/images/postgres.js';
@@ -177,7 +177,11 @@ export class E2e extends Cluster {
 
   /** An example of the repository, with images that the node has. */
   async example(file: string): Promise<Manifest> {
-    const text = await readFile(path.join(projectRoot(), 'examples', file), 'utf8');
+    const folder = path.join(projectRoot(), 'examples');
+    const text = (await readFile(path.join(folder, file), 'utf8')).replaceAll(
+      'version-15',
+      EXAMPLES_VERSION,
+    );
     const [document] = parseAllDocuments(text);
     const manifest = document?.toJS() as Manifest;
     if (manifest.kind !== 'AppBench') return manifest;
@@ -233,9 +237,8 @@ async function start(): Promise<E2e> {
   const node = await startNode({ images, onProgress: printProgress, audit: true });
   try {
     const cluster = new E2e(node);
-    const { FRAMEWORK_IMAGE } = process.env;
-    cluster.figures.add('version of the framework', FRAMEWORK_IMAGE ?? TAGS.bench);
-    if (FRAMEWORK_IMAGE) await node.loadImage(path.resolve(FRAMEWORK_IMAGE));
+    cluster.figures.add('version of the framework', TAGS.bench);
+    if (FRAMEWORK_IMAGE) await node.loadImage(FRAMEWORK_IMAGE);
     await withProgress('installing the operator', printProgress, () => cluster.install());
     return cluster;
   } catch (error) {
@@ -244,13 +247,18 @@ async function start(): Promise<E2e> {
   }
 }
 
-/** Each version by its own tag, and the first also by the tag of the examples, which name 15. */
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  [VERSIONS.first]: ['frappe/erpnext:version-15'],
+  [VERSIONS.next]: ['frappe/erpnext:version-16'],
+};
+
+/** Each version by its own tag, and by the one that the examples could have. */
 function frappeImages(): ImageDefinition[] {
   // An image that the user gives has its own names inside.
-  if (process.env.FRAMEWORK_IMAGE) return [];
+  if (FRAMEWORK_IMAGE) return [];
   return Object.values(VERSIONS).map((version) => ({
     ...frappeImage({ name: `frappe/erpnext:${version}`, version }),
-    aliases: version === VERSIONS.first ? ['frappe/erpnext:version-15'] : [],
+    aliases: ALIASES[version] ?? [],
   }));
 }
 

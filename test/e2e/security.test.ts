@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { aSecret, aSite } from '../cluster/support/builders.js';
 import { at, type Live } from '../cluster/support/objects.js';
+import { JOB_ID_SEPARATOR } from './framework.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
 import { ArgumentLists, exposedSecrets } from './support/exposed-secrets.js';
@@ -373,7 +374,12 @@ suite('isolation and security', { skip }, () => {
     const job = { method: 'frappe.ping', queue, job_id: queue };
     const command = ['bench', '--site', host, 'execute', 'frappe.enqueue'];
     await cluster.exec(namespace, pod, [...command, '--kwargs', JSON.stringify(job)]);
-    return { site, queue, id: `${host}::${queue}`, worker: `${owner}-worker-${queue}` };
+    return {
+      site,
+      queue,
+      id: `${host}${JOB_ID_SEPARATOR}${queue}`,
+      worker: `${owner}-worker-${queue}`,
+    };
   }
 
   async function isDoneByItsWorker({ id, worker }: Job): Promise<void> {

@@ -10,6 +10,7 @@ import { after, before, suite, test } from 'node:test';
 import { issue, newAuthority } from '../../testbed/controlplane/certificate.js';
 import { aSecret } from '../cluster/support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
+import { standInMethod, standInOnly } from './framework.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
 import {
@@ -157,28 +158,41 @@ suite('settings', { skip }, () => {
       assert.match(answer.body, /nginx/);
     });
 
-    test('an answer that takes too long gets 504, and each answer has the header', async () => {
-      const slow = await request(`/api/method/frappe.tests.e2e.sleep?seconds=${SLEEP_SECONDS}`);
-      assert.equal(slow.status, 504);
-      for (const { headers } of [slow, await request('/api/method/ping')]) {
-        assert.equal(headers['x-frame-options'], 'DENY; "$host" {}');
-      }
-    });
+    test(
+      'an answer that takes too long gets 504, and each answer has the header',
+      { skip: standInOnly('a method that sleeps') },
+      async () => {
+        const slow = await request(`${standInMethod('sleep')}?seconds=${SLEEP_SECONDS}`);
+        assert.equal(slow.status, 504);
+        for (const { headers } of [slow, await request('/api/method/ping')]) {
+          assert.equal(headers['x-frame-options'], 'DENY; "$host" {}');
+        }
+      },
+    );
 
-    test('a trusted proxy names the client; without trust it does not, and no pod is replaced', async () => {
-      const client = async (): Promise<unknown> => {
-        const headers = { 'x-client-address': CLIENT, 'x-forwarded-for': '198.51.100.8' };
-        const path = '/api/method/frappe.tests.e2e.client_address';
-        const { body } = await request(path, { headers });
-        return (JSON.parse(body) as { message: unknown }).message;
-      };
-      const before = await uids();
-      assert.equal(await client(), CLIENT);
-      await cluster.patch('AppBench', namespace, 'bench', { spec: { proxy: { realIPFrom: [] } } });
-      await cluster.until('the header to have no effect', async () => (await client()) !== CLIENT);
-      assert.match(String(await client()), /^10\./);
-      assert.deepEqual(await uids(), before);
-    });
+    test(
+      'a trusted proxy names the client; without trust it does not, and no pod is replaced',
+      { skip: standInOnly('a method that shows the address of a client') },
+      async () => {
+        const client = async (): Promise<unknown> => {
+          const headers = { 'x-client-address': CLIENT, 'x-forwarded-for': '198.51.100.8' };
+          const path = standInMethod('client_address');
+          const { body } = await request(path, { headers });
+          return (JSON.parse(body) as { message: unknown }).message;
+        };
+        const before = await uids();
+        assert.equal(await client(), CLIENT);
+        await cluster.patch('AppBench', namespace, 'bench', {
+          spec: { proxy: { realIPFrom: [] } },
+        });
+        await cluster.until(
+          'the header to have no effect',
+          async () => (await client()) !== CLIENT,
+        );
+        assert.match(String(await client()), /^10\./);
+        assert.deepEqual(await uids(), before);
+      },
+    );
 
     test('both servers of Redis have their part of the memory limit', async () => {
       const limit = 128 * MEBIBYTE;
@@ -209,12 +223,16 @@ suite('settings', { skip }, () => {
       await assert.rejects(login(false), REFUSED_IN_CLEAR_TEXT.mariadb);
     });
 
-    test('workers of an own queue run its jobs', async () => {
-      assert.equal(await shop.enqueue('imported', 0, 'imports'), 200);
-      await shop.stored(['imported']);
-      assert.deepEqual(await configured('workers'), { imports: { timeout: 900 } });
-      assert.equal(await configured('scheduler_tick_interval'), 30);
-    });
+    test(
+      'workers of an own queue run its jobs',
+      { skip: standInOnly('a method that shows the configuration') },
+      async () => {
+        assert.equal(await shop.enqueue('imported', 'imports'), 200);
+        await shop.stored(['imported']);
+        assert.deepEqual(await configured('workers'), { imports: { timeout: 900 } });
+        assert.equal(await configured('scheduler_tick_interval'), 30);
+      },
+    );
 
     test('the pod of gunicorn has the variable, the file, the sidecar and the annotation', async () => {
       const pod = await runningPod(cluster, namespace, 'bench-gunicorn');
@@ -252,49 +270,57 @@ suite('settings', { skip }, () => {
     });
   });
 
-  test('values and those of Secrets are where the framework reads them, and a changed one arrives without a restart', async () => {
-    assert.deepEqual(await configured('bench_note'), ['of the', { bench: true }]);
-    assert.equal(await configured('bench_token'), passwords.ofBench);
-    assert.equal(await configured('mail_server'), 'smtp.example.com');
-    assert.deepEqual(await configured('google_login'), { client_id: 'ID' });
-    assert.equal(await configured('mail_password'), passwords.first);
-    const before = await uids();
-    const site = await cluster.the('AppSite', namespace, 'shop');
-    await cluster.figures.time('from a changed Secret to the framework', async () => {
-      await cluster.apply(namespace, aSecret('mail', { password: passwords.second }));
-      await cluster.until(
-        'the framework to read the new value',
-        async () => (await configured('mail_password')) === passwords.second,
-      );
-    });
-    await cluster.becomes('AppSite', namespace, 'shop', {
-      what: 'has noted it',
-      check: (live) => at(live, HASH) !== at(site, HASH),
-    });
-    assert.deepEqual(await uids(), before);
-  });
+  test(
+    'values and those of Secrets are where the framework reads them, and a changed one arrives without a restart',
+    { skip: standInOnly('a method that shows the configuration') },
+    async () => {
+      assert.deepEqual(await configured('bench_note'), ['of the', { bench: true }]);
+      assert.equal(await configured('bench_token'), passwords.ofBench);
+      assert.equal(await configured('mail_server'), 'smtp.example.com');
+      assert.deepEqual(await configured('google_login'), { client_id: 'ID' });
+      assert.equal(await configured('mail_password'), passwords.first);
+      const before = await uids();
+      const site = await cluster.the('AppSite', namespace, 'shop');
+      await cluster.figures.time('from a changed Secret to the framework', async () => {
+        await cluster.apply(namespace, aSecret('mail', { password: passwords.second }));
+        await cluster.until(
+          'the framework to read the new value',
+          async () => (await configured('mail_password')) === passwords.second,
+        );
+      });
+      await cluster.becomes('AppSite', namespace, 'shop', {
+        what: 'has noted it',
+        check: (live) => at(live, HASH) !== at(site, HASH),
+      });
+      assert.deepEqual(await uids(), before);
+    },
+  );
 
-  test('a key that is changed by hand is set back, and keys of users stay', async () => {
-    const pod = await runningPod(cluster, namespace, 'bench-gunicorn');
-    const bench = ['bench', '--site', SITE, 'set-config'];
-    await exec(pod, [...bench, 'mail_server', 'smtp.attacker.example']);
-    await exec(pod, [...bench, 'chosen_by_hand', 'kept']);
-    assert.equal(await configured('mail_server'), 'smtp.attacker.example');
-    const annotations = { 'app-operator.io/run-again': 'now' };
-    await cluster.patch('AppSite', namespace, 'shop', { metadata: { annotations } });
-    await cluster.until(
-      'the key to be set back',
-      async () => (await configured('mail_server')) === 'smtp.example.com',
-    );
-    const site = await cluster.becomes('AppSite', namespace, 'shop', {
-      what: 'names the key',
-      check: (live: Live) => at(live, 'status.siteConfig.repaired.keys[0]') === 'mail_server',
-    });
-    assert.equal(conditionOf(site, 'ConfigurationApplied')?.status, 'True');
-    const file = JSON.parse(await exec(pod, ['cat', CONFIG])) as Record<string, unknown>;
-    assert.equal(file['chosen_by_hand'], 'kept');
-    assert.equal(file['mail_password'], passwords.second);
-  });
+  test(
+    'a key that is changed by hand is set back, and keys of users stay',
+    { skip: standInOnly('a method that shows the configuration') },
+    async () => {
+      const pod = await runningPod(cluster, namespace, 'bench-gunicorn');
+      const bench = ['bench', '--site', SITE, 'set-config'];
+      await exec(pod, [...bench, 'mail_server', 'smtp.attacker.example']);
+      await exec(pod, [...bench, 'chosen_by_hand', 'kept']);
+      assert.equal(await configured('mail_server'), 'smtp.attacker.example');
+      const annotations = { 'app-operator.io/run-again': 'now' };
+      await cluster.patch('AppSite', namespace, 'shop', { metadata: { annotations } });
+      await cluster.until(
+        'the key to be set back',
+        async () => (await configured('mail_server')) === 'smtp.example.com',
+      );
+      const site = await cluster.becomes('AppSite', namespace, 'shop', {
+        what: 'names the key',
+        check: (live: Live) => at(live, 'status.siteConfig.repaired.keys[0]') === 'mail_server',
+      });
+      assert.equal(conditionOf(site, 'ConfigurationApplied')?.status, 'True');
+      const file = JSON.parse(await exec(pod, ['cat', CONFIG])) as Record<string, unknown>;
+      assert.equal(file['chosen_by_hand'], 'kept');
+      assert.equal(file['mail_password'], passwords.second);
+    },
+  );
 
   test('no secret value is where others may read', async () => {
     const { exposed, values } = await exposedSecrets(cluster, namespace, lists);
@@ -357,7 +383,7 @@ suite('settings', { skip }, () => {
 
   /** A key as the web processes of the framework read it. */
   async function configured(key: string): Promise<unknown> {
-    const { status, body } = await shop.read(`/api/method/frappe.tests.e2e.configured?key=${key}`);
+    const { status, body } = await shop.read(`${standInMethod('configured')}?key=${key}`);
     assert.equal(status, 200, body);
     return (JSON.parse(body) as { readonly message: unknown }).message;
   }

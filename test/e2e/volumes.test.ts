@@ -53,12 +53,12 @@ suite('full volumes', { skip }, () => {
     // One that a worker has taken off the queue in this moment is lost: rq has no way back for it.
     await sites.workers(0);
     // Redis refuses jobs as soon as it cannot write: this may be the only one that it takes.
-    assert.equal(await shop.enqueue('taken 0', 0), 200);
+    assert.equal(await shop.enqueue('taken 0'), 200);
     taken.push('taken 0');
     await fill('bench-redis-data');
     await cluster.until('jobs to be refused', async () => {
       const job = `taken ${taken.length}`;
-      const status = await shop.enqueue(job, 0);
+      const status = await shop.enqueue(job);
       if (status === 200) taken.push(job);
       return status !== 200;
     });

@@ -79,7 +79,7 @@ export class TwoSites {
     const [row, job] = [`row ${what}`, `job ${what}`];
     for (const user of this.users) {
       await user.remember(row);
-      assert.equal(await user.enqueue(job, 0), 200, `a job of ${user.host} is enqueued`);
+      assert.equal(await user.enqueue(job), 200, `a job of ${user.host} is enqueued`);
     }
     this.#stored.push(row, job);
   }
