@@ -35,7 +35,7 @@ describe('a plan', () => {
   });
 
   test('of no tree has no stages', () => {
-    const nothing = planOf(BENCH, KINDS, METADATA_KEYS, () => undefined);
+    const nothing = planOf(BENCH, { kinds: KINDS, metadataKeys: METADATA_KEYS }, () => undefined);
     assert.deepEqual([nothing.stages, nothing.objects().size], [[], 0]);
   });
 
