@@ -45,11 +45,11 @@ export interface Plan {
    */
   readonly owner?: string | undefined;
   readonly stages: readonly PlannedStage[];
-  /** The objects, by `PlannedChild.id`. They are synthesized again if they are no longer in memory. */
+  /** The objects, by `PlannedChild.id`, synthesized again. */
   objects(): ReadonlyMap<string, KubeObject>;
   /** One of them, to apply it. */
   object(id: string): KubeObject | undefined;
-  /** Frees what is kept to apply the objects: they are synthesized again if they are needed. */
+  /** Frees what is kept for `object`. All are applied: it synthesizes again where one is altered. */
   release(): void;
 }
 
@@ -84,39 +84,44 @@ export function planOf(
     return stages;
   };
   const first = make();
-  // Later stages are applied seconds later. A text is a tenth of the garbage that objects are.
-  let texts = new Map<string, string>();
+  // Later stages are applied seconds later: a text is a tenth of the garbage that an object is.
+  let texts: ReadonlyMap<string, string> | undefined = textsOf(first, kinds);
   const planned = first.map(({ waitForReady, blockedReason, objects }) => ({
     waitForReady,
     blockedReason,
     children: objects.map((object) => {
-      const text = canonicalJson(object);
-      texts.set(idOf(object, kinds), text);
-      return plannedChild(object, hashOfText(text), { kinds, metadataKeys });
+      const hash = hashOfText(texts?.get(idOf(object, kinds)) ?? '');
+      return plannedChild(object, hash, { kinds, metadataKeys });
     }),
   }));
-  // Kept weakly: most reconciles change nothing, and thousands of trees are large.
-  let kept = new WeakRef(byId(first, kinds));
-  const objects = (): ReadonlyMap<string, KubeObject> => {
-    const all = kept.deref() ?? byId(make(), kinds);
-    kept = new WeakRef(all);
-    return all;
-  };
   return {
     stages: planned,
-    objects,
+    objects: () => byId(make(), kinds),
     object: (id) => {
+      texts ??= textsOf(make(), kinds);
       const text = texts.get(id);
-      return text === undefined ? objects().get(id) : (JSON.parse(text) as KubeObject);
+      return text === undefined ? undefined : (JSON.parse(text) as KubeObject);
     },
     release: () => {
-      texts = new Map();
+      texts = undefined;
     },
   };
 }
 
+interface Objects {
+  readonly objects: readonly KubeObject[];
+}
+
+function textsOf(
+  stages: readonly Objects[],
+  kinds: ReadonlyMap<string, ObjectKind>,
+): ReadonlyMap<string, string> {
+  const objects = stages.flatMap((stage) => stage.objects);
+  return new Map(objects.map((object) => [idOf(object, kinds), canonicalJson(object)]));
+}
+
 function byId(
-  stages: readonly { readonly objects: readonly KubeObject[] }[],
+  stages: readonly Objects[],
   kinds: ReadonlyMap<string, ObjectKind>,
 ): Map<string, KubeObject> {
   const objects = stages.flatMap((stage) => stage.objects);

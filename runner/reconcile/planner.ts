@@ -68,17 +68,25 @@ export class Planner {
     return planOf(resource, this.props, build);
   }
 
-  /** No stage of a resource needs its objects any more. */
-  release(key: string): void {
-    this.#held.get(key)?.release();
+  /** All stages of a plan are applied: only a repair needs its objects. */
+  applied(resource: Resource, plan: Plan): void {
+    plan.release();
+    this.#held.delete(keyOfResource(resource));
+  }
+
+  forget(key: string): void {
     this.#held.delete(key);
   }
 
   #hold(key: string, plan: Plan): void {
-    this.release(key);
+    this.#held.delete(key);
     this.#held.set(key, plan);
-    const [oldest] = this.#held.keys();
-    if (this.#held.size > PLANS_HELD && oldest !== undefined) this.release(oldest);
+    if (this.#held.size <= PLANS_HELD) return;
+    for (const [oldest, released] of this.#held) {
+      released.release();
+      this.#held.delete(oldest);
+      return;
+    }
   }
 
   /** Kinds that the cluster does not serve, or not yet: no plan has objects of them. */

@@ -12,7 +12,7 @@ import { earliest } from './earliest.js';
 import { plannedOf, type Plan } from './plan.js';
 import { Planner, type PlannerProps } from './planner.js';
 import { isOfInvalidSpec, paused, reportOf, type Report } from './report.js';
-import { keyOfResource, ReconcileStates } from './state.js';
+import { ReconcileStates } from './state.js';
 import type { Status } from './resource-status.js';
 
 export interface ReconcilerProps extends PlannerProps, CleanupProps {
@@ -109,7 +109,7 @@ export class Reconciler {
     const { dependencies, healthChecker } = this.props;
     const dependent = this.#planner.dependentOf(key);
     this.#states.forget(key);
-    this.#planner.release(key);
+    this.#planner.forget(key);
     dependencies.forget(dependent);
     healthChecker.endProbes(dependent, namespaceOfKey(key));
   }
@@ -133,7 +133,7 @@ export class Reconciler {
     const retryMs = await resourceManager.retryFailedJobs(plan, state);
     const { changes, complete } = await resourceManager.apply(resource, plan);
     if (complete) {
-      this.#planner.release(keyOfResource(resource));
+      this.#planner.applied(resource, plan);
       const owner = this.#planner.ownerOf(resource);
       changes.push(...(await this.#cleanup.retainData(resource, plan)));
       changes.push(...(await resourceManager.pruner.prune(owner, plan, unserved)));
