@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deviations } from '../../tools/benchmark/expected.js';
 import { foldProfile } from '../../tools/benchmark/profile.js';
 
 const frame = (functionName: string, url = '') => ({ functionName, url });
@@ -23,4 +24,26 @@ test('the time of a profile is that of the nearest caller with an area', () => {
       ['reconcile', 1],
     ],
   );
+});
+
+test('a figure that differs from the expected one by more than its tolerance is named', () => {
+  const expected = {
+    callsPerSite: 16.3,
+    allocatedPerSite: 10_000_000,
+    quietWrites: 0,
+    synthesizedPerChange: 10,
+    restartWrites: 0,
+  };
+  const found = { ...expected, callsPerSite: 16.9, allocatedPerSite: 9_100_000 };
+  assert.deepEqual(deviations(found, expected), []);
+  const update = 'if this is meant, run: npm run benchmark -- --update';
+  assert.deepEqual(
+    deviations({ ...found, allocatedPerSite: 11_200_000, restartWrites: 1 }, expected),
+    [
+      `allocatedPerSite: expected 10000000 ± 10 %: 11200000; ${update}`,
+      `restartWrites: expected 0: 1; ${update}`,
+    ],
+  );
+  const { quietWrites: _missing, ...others } = expected;
+  assert.deepEqual(deviations(expected, others), [`quietWrites: expected NaN: 0; ${update}`]);
 });

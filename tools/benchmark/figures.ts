@@ -1,5 +1,4 @@
 import type { Usage } from '../../testbed/operator-process.js';
-import type { BareLoop } from './bare-loop.js';
 import type { Creation, Floor, SitesMeasurement } from './sites.js';
 
 const MIB = 1024 * 1024;
@@ -9,8 +8,6 @@ const WRITES = ['apply', 'create', 'update', 'patch', 'delete'];
 export interface Measured extends SitesMeasurement {
   /** Undefined if the run leaves it out. */
   readonly floor?: Floor | undefined;
-  /** Undefined if the run leaves it out. */
-  readonly bare?: BareLoop | undefined;
   /** Milliseconds. */
   readonly synth: number;
 }
@@ -93,7 +90,6 @@ export const FIGURES: readonly Figure[] = [
     tolerance: 0.1,
   },
   {
-    name: 'synthesizedPerSite',
     what: () => 'objects synthesized a site',
     value: ({ created, sites }) => created.synthesized / sites,
     text: ({ created, sites }) => fixed(created.synthesized / sites, 1),
@@ -135,7 +131,8 @@ export const FIGURES: readonly Figure[] = [
   },
   {
     what: () => 'the same two writes by a bare client, p50, p99',
-    value: ({ bareLatencies }) => percentile(bareLatencies, 0.99),
+    value: ({ bareLatencies }) =>
+      bareLatencies.length === 0 ? undefined : percentile(bareLatencies, 0.99),
     text: ({ bareLatencies }) =>
       `${fixed(percentile(bareLatencies, 0.5), 0)} ms, ${fixed(percentile(bareLatencies, 0.99), 0)} ms`,
   },

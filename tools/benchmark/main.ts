@@ -3,14 +3,16 @@ import { parseArgs } from 'node:util';
 import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { startControlPlane, type ControlPlane } from '../../testbed/controlplane/controlplane.js';
+import { numberedSteps, printProgress } from '../../testbed/controlplane/progress.js';
 import { applyCrds } from '../../testbed/crds.js';
 import { type AdmissionFigure, measureAdmission } from './admission.js';
 import { type DocumentFigures, measureDocuments } from './documents.js';
+import { comparedOf, deviations, readExpected, writeExpected } from './expected.js';
 import { type FairnessFigures, measureFairness } from './fairness.js';
 import { cpuPerObject, rowsOf } from './figures.js';
 import { type HostileFigure, measureHostile } from './hostile.js';
 import { foldProfile, readProfile } from './profile.js';
-import { measureFloor, measureSites, profileSites, type SitesOptions } from './sites.js';
+import { measureFloor, measureSites, profileSites, type SitesOptions, STEPS } from './sites.js';
 import { synthTime } from './workload.js';
 
 const { values } = parseArgs({
@@ -27,18 +29,36 @@ const { values } = parseArgs({
     crowd: { type: 'string', default: '0' },
     hostile: { type: 'string', default: '0' },
     admission: { type: 'boolean', default: false },
+    /** A quick run that fails where a figure is not the expected one. */
+    check: { type: 'boolean', default: false },
+    /** A quick run that writes the expected figures. */
+    update: { type: 'boolean', default: false },
   },
 });
-const sites = Number(values.sites);
+/** Small enough for each run of CI, and large enough that a site's own share counts. */
+const QUICK = { sites: 50, quietSeconds: 10, samples: 10, settleSeconds: 6 };
+const isQuick = values.check || values.update;
+const sites = isQuick ? QUICK.sites : Number(values.sites);
+const isFloorMeasured = !isQuick && !values['skip-floor'];
 const options: SitesOptions = {
+  ...{ quietSeconds: Number(values.quiet), samples: Number(values.samples), settleSeconds: 10 },
+  ...(isQuick ? QUICK : {}),
   sites,
-  quietSeconds: Number(values.quiet),
-  samples: Number(values.samples),
+  quick: isQuick,
+  profile: values.profile,
   nodeFlags: values['node-flags'].split(' ').filter(Boolean),
+  step: numberedSteps(stepCount(), printProgress),
 };
 
 if (values.profile !== undefined) await printProfile(values.profile);
 else if (sites > 0) await printSites();
+if (isQuick) process.exit();
+
+function stepCount(): number {
+  if (values.profile !== undefined) return STEPS.profile;
+  return STEPS.sites + (isFloorMeasured ? STEPS.floor : 0);
+}
+
 if (Number(values.users) > 0) {
   printDocuments(
     await onControlPlane((cp, client) =>
@@ -105,7 +125,7 @@ async function onControlPlane<T>(
 ): Promise<T> {
   const cp = await startControlPlane({
     prepare: applyCrds,
-    onProgress: ({ message }) => process.stderr.write(`${message}\n`),
+    onProgress: printProgress,
   });
   const client = createClient({ credentials: await loadCredentials(cp.kubeconfig, process.env) });
   try {
@@ -117,11 +137,17 @@ async function onControlPlane<T>(
 }
 
 async function printSites(): Promise<void> {
-  const floor = values['skip-floor']
-    ? undefined
-    : await onControlPlane((cp, client) => measureFloor(cp, client, sites));
-  const measured = await onControlPlane((cp, client) => measureSites(cp, client, options));
-  printTable(rowsOf({ ...measured, floor, synth: synthTime() }));
+  const floor = isFloorMeasured
+    ? await onControlPlane((cp, client) => measureFloor(cp, client, options))
+    : undefined;
+  const sitesMeasured = await onControlPlane((cp, client) => measureSites(cp, client, options));
+  const measured = { ...sitesMeasured, floor, synth: synthTime() };
+  printTable(rowsOf(measured));
+  if (values.update) await writeExpected(measured);
+  if (!values.check) return;
+  const found = deviations(comparedOf(measured), await readExpected());
+  for (const deviation of found) process.stdout.write(`${deviation}\n`);
+  if (found.length > 0) process.exitCode = 1;
 }
 
 async function printProfile(profile: string): Promise<void> {
