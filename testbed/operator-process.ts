@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './controlplane/ports.js';
 import { SERVICE_ADDRESSES } from './resolve-services.js';
@@ -16,12 +18,16 @@ const ENVIRONMENT = { MALLOC_ARENA_MAX: '1' };
 /** Of /proc/<pid>/stat: what Linux has on every machine that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** CPU time and API calls of the operator so far. */
+/** What the operator has used so far. */
 export interface Usage {
   /** Seconds of CPU, of all threads. */
   readonly cpu: number;
   /** Calls to the API server, by verb. */
   readonly calls: Readonly<Record<string, number>>;
+  /** Synthesized child objects, applied or not. */
+  readonly synthesized: number;
+  /** Bytes allocated on V8's heap, as of the last garbage collection; 0 if they are not counted. */
+  readonly allocated: number;
 }
 
 export interface OperatorProcessOptions {
@@ -31,6 +37,10 @@ export interface OperatorProcessOptions {
   readonly logFile?: string | undefined;
   /** Addresses of the Services of benches, by namespace. @default sites are not checked */
   readonly serviceAddresses?: Readonly<Record<string, string>>;
+  /** Flags of Node.js in addition to those of the image. */
+  readonly nodeFlags?: readonly string[] | undefined;
+  /** Whether to count the allocated bytes: V8 then prints a line for each garbage collection. */
+  readonly countAllocations?: boolean;
 }
 
 /**
@@ -41,6 +51,7 @@ export class OperatorProcess {
   private constructor(
     private readonly child: ChildProcess,
     private readonly metricsPort: number,
+    private readonly allocated: () => number,
   ) {}
 
   /**
@@ -49,11 +60,13 @@ export class OperatorProcess {
    */
   static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
     const port = await freePort();
-    const { serviceAddresses } = options;
+    const { serviceAddresses, nodeFlags = [], countAllocations = false } = options;
     const child = spawn(
       process.execPath,
       [
         ...NODE_FLAGS,
+        ...nodeFlags,
+        ...(countAllocations ? ['--trace-gc-nvp'] : []),
         ...(serviceAddresses ? ['--import', RESOLVE_SERVICES] : []),
         MAIN,
         `--site-check=${serviceAddresses !== undefined}`,
@@ -67,9 +80,10 @@ export class OperatorProcess {
           ...{ ...process.env, ...ENVIRONMENT, KUBECONFIG: options.kubeconfig },
           [SERVICE_ADDRESSES]: JSON.stringify(serviceAddresses ?? {}),
         },
-        stdio: ['ignore', 'ignore', 'pipe'],
+        stdio: ['ignore', 'pipe', 'pipe'],
       },
     );
+    const allocated = allocationsOf(child.stdout);
     const kill = (): void => void child.kill('SIGKILL');
     process.once('exit', kill);
     child.once('exit', () => process.off('exit', kill));
@@ -85,7 +99,7 @@ export class OperatorProcess {
         reject(new Error(`the operator ended with exit code ${code ?? 'none'}:\n${log}`));
       });
     });
-    return new OperatorProcess(child, port);
+    return new OperatorProcess(child, port, allocated);
   }
 
   /** Rejects when the process exits; never resolves. */
@@ -110,7 +124,11 @@ export class OperatorProcess {
     )) {
       calls[verb] = (calls[verb] ?? 0) + Number(count);
     }
-    return { cpu: (Number(numbers[11]) + Number(numbers[12])) / TICKS_PER_SECOND, calls };
+    const synthesized = [
+      ...exposition.matchAll(/^app_operator_synthesized_objects_total\{.*\} (\d+)$/gm),
+    ].reduce((sum, [, count]) => sum + Number(count), 0);
+    const cpu = (Number(numbers[11]) + Number(numbers[12])) / TICKS_PER_SECOND;
+    return { cpu, calls, synthesized, allocated: this.allocated() };
   }
 
   /** The most memory that it has had, in MiB. */
@@ -144,4 +162,13 @@ export class OperatorProcess {
   get #pid(): number {
     return this.child.pid ?? 0;
   }
+}
+
+/** Adds up what V8's trace of garbage collections says was allocated before each. */
+function allocationsOf(trace: Readable): () => number {
+  let bytes = 0;
+  createInterface({ input: trace }).on('line', (line) => {
+    bytes += Number(/ allocated=(\d+) /.exec(line)?.[1] ?? 0);
+  });
+  return () => bytes;
 }

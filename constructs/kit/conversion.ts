@@ -1,6 +1,6 @@
 import { API_VERSION, type KindDefinition } from './definition.js';
 import { isObject } from './is-object.js';
-import { equal } from './schema/equal.js';
+import { equal } from './equal.js';
 
 /** Some fields of a spec, by name. */
 export type Fields = Readonly<Record<string, unknown>>;

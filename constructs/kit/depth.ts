@@ -16,22 +16,16 @@ export class TooDeep extends Error {
 }
 
 /**
- * Whether a value nests more levels than the limit. It uses no recursion, so any depth may be asked
- * about: the API server stores 10,000 levels.
+ * Whether a value nests more levels than the limit. The recursion ends with the limit, so any depth may
+ * be asked about: the API server stores 10,000 levels.
  */
 export function exceedsDepth(value: unknown, limit: number): boolean {
-  const values: unknown[] = [value];
-  const depths: number[] = [0];
-  while (values.length > 0) {
-    const next = values.pop();
-    const depth = depths.pop() ?? 0;
-    if (typeof next !== 'object' || next === null) continue;
-    if (depth >= limit) return true;
-    for (const child of Object.values(next)) {
-      if (typeof child !== 'object' || child === null) continue;
-      values.push(child);
-      depths.push(depth + 1);
-    }
+  if (typeof value !== 'object' || value === null) return false;
+  if (limit === 0) return true;
+  if (Array.isArray(value)) return value.some((item) => exceedsDepth(item, limit - 1));
+  // Each object of a watch is checked: an array of its values would be garbage.
+  for (const name in value) {
+    if (exceedsDepth((value as Readonly<Record<string, unknown>>)[name], limit - 1)) return true;
   }
   return false;
 }

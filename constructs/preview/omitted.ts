@@ -1,6 +1,6 @@
 import { INTEGRATIONS } from '../integrations/index.js';
 import { kindsOf } from '../kit/integration.js';
-import { keyOf, type KubeObject, type Resource } from '../kit/object.js';
+import { keyOf, type KubeObject } from '../kit/object.js';
 import { kindId, type ObjectKind } from '../kit/object-kind.js';
 import { StaticReader } from '../kit/static-reader.js';
 
@@ -23,32 +23,33 @@ export class RecordingReader extends StaticReader {
 }
 
 /** The objects of resources on a cluster that serves some optional APIs. */
-export type Graph = (serves: readonly string[]) => ReadonlyMap<Resource, readonly KubeObject[]>;
+export type Graph = (serves: readonly string[]) => readonly KubeObject[];
+
+export interface OmittedProps {
+  readonly graph: Graph;
+  /** The optional APIs that the cluster serves, and the objects there. */
+  readonly serves: readonly string[];
+  readonly objects: readonly KubeObject[];
+  /** APIs that resources asked for in vain: no others can matter. */
+  readonly missing: ReadonlySet<string>;
+}
 
 /**
  * The objects that each integration would add. One that replaces objects, such as a Route in place of an
  * Ingress, is another way for another cluster: nothing of it is omitted.
- * @param missing APIs that resources asked for in vain: no others can matter
  */
-export function omittedObjects(
-  graph: Graph,
-  serves: readonly string[],
-  missing: ReadonlySet<string>,
-): readonly OmittedObjects[] {
-  const present = keysOf(graph(serves));
+export function omittedObjects(props: OmittedProps): readonly OmittedObjects[] {
+  const { graph, serves, missing } = props;
+  const present = new Set(props.objects.map(idOf));
   return INTEGRATIONS.flatMap((integration) => {
     const kinds = kindsOf(integration).map(kindId);
     if (!kinds.some((kind) => missing.has(kind))) return [];
-    const withIt = graph([...serves, ...kinds]);
-    const after = keysOf(withIt);
-    const objects = [...withIt.values()].flat().filter((one) => !present.has(idOf(one)));
+    const all = graph([...serves, ...kinds]);
+    const after = new Set(all.map(idOf));
+    const objects = all.filter((one) => !present.has(idOf(one)));
     if (objects.length === 0 || [...present].some((id) => !after.has(id))) return [];
     return [{ integration: integration.name, objects }];
   });
-}
-
-function keysOf(graph: ReadonlyMap<Resource, readonly KubeObject[]>): ReadonlySet<string> {
-  return new Set([...graph.values()].flat().map(idOf));
 }
 
 function idOf({ kind, metadata }: KubeObject): string {

@@ -76,8 +76,9 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
   const ordered = inOrder(accepted);
   const results = ordered.map(([kind, one]) => childrenOf(kind, one, reader, refused));
   const found = [...problems, ...results.flatMap((result) => result.problems)];
+  const children = results.flatMap((result) => result.objects);
   return {
-    objects: results.flatMap((result) => result.objects),
+    objects: children,
     resources: ordered.map(([, { resource }], index) => ({
       resource,
       objects: results[index]?.objects ?? [],
@@ -88,7 +89,7 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
       ...ordered.flatMap(([kind, one]) => warningsOf(kind, one, reader)),
       ...ordered.flatMap(([, { object }], index) => withoutChildren(object, results[index])),
     ],
-    omitted: found.length > 0 ? [] : omittedFrom(ordered, options, reader.missing),
+    omitted: found.length > 0 ? [] : omittedFrom(ordered, options, { children, reader }),
   };
 }
 
@@ -117,19 +118,15 @@ function withoutChildren(
 function omittedFrom(
   ordered: readonly (readonly [AnyKind, Accepted])[],
   options: PreviewOptions,
-  missing: ReadonlySet<string>,
+  { children, reader: { missing } }: { children: readonly KubeObject[]; reader: RecordingReader },
 ): readonly OmittedObjects[] {
   const resources = ordered.map(([, { resource }]) => resource);
   const graph = (serves: readonly string[]) => {
     const reader = readerOf(resources, { ...options, serves });
-    return new Map(
-      ordered.map(([kind, one]) => [
-        one.resource,
-        childrenOf(kind, one, reader, new Set()).objects,
-      ]),
-    );
+    return ordered.flatMap(([kind, one]) => childrenOf(kind, one, reader, new Set()).objects);
   };
-  return omittedObjects(graph, options.serves ?? [], missing);
+  const { serves = [] } = options;
+  return omittedObjects({ graph, serves, objects: children, missing });
 }
 
 /** Kinds whose objects are assumed to exist where they are named. */

@@ -1,5 +1,6 @@
-import { Agent, type Dispatcher, ProxyAgent, Socks5ProxyAgent } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Endpoint } from './access.js';
+import { Agent, loadUndici } from './undici.js';
 
 /** The connections to one endpoint. */
 export interface Transport {
@@ -45,6 +46,7 @@ function dispatcher(
   };
   const { proxyUrl } = endpoint;
   if (proxyUrl === undefined) return new Agent({ ...common, connect });
+  const { ProxyAgent, Socks5ProxyAgent } = loadUndici();
   if (proxyUrl.startsWith('socks')) {
     return new Socks5ProxyAgent(proxyUrl, { ...common, requestTls: connect });
   }

@@ -419,7 +419,7 @@ export class Applier {
 }
 
 function objectOf({ plan, planned }: Task): KubeObject {
-  const object = plan.objects().get(planned.id);
+  const object = plan.object(planned.id);
   if (!object) throw new Error(`${planned.id}: planned, but not in the tree`);
   return object;
 }

@@ -16,7 +16,12 @@ export interface PruneProps {
   readonly applier: Pick<Applier, 'delete' | 'retain'>;
 }
 
-const NO_PLAN: Plan = { stages: [], objects: () => new Map() };
+const NO_PLAN: Plan = {
+  stages: [],
+  objects: () => new Map(),
+  object: () => undefined,
+  release: () => undefined,
+};
 
 /** Deletes and retains the children that are not in a plan. */
 export class Pruner {

@@ -313,7 +313,7 @@ export class BatchController {
     props: { readonly inputs: unknown; readonly requests: readonly KubeObject[] },
   ): Promise<void> {
     const { applier, batch, kinds, metadataKeys, resourceManager, log } = this.props;
-    const plan = planOf(resource, kinds, metadataKeys, (scope, id) =>
+    const plan = planOf(resource, { kinds, metadataKeys }, (scope, id) =>
       batch.chart(scope, id, { resource, ...props }),
     );
     const run = plannedOf(plan).find((planned) => planned.run !== undefined)?.run;

@@ -139,6 +139,10 @@ export class ChildCache {
   }
 
   #upsert(kind: ObjectKind, object: KubeObject): Child {
+    const { namespace = '', name, uid, resourceVersion } = object.metadata;
+    const known = this.#store.get(childId(kind, namespace, name));
+    // The watch delivers what the response to each write has delivered before.
+    if (known && known.uid === uid && known.resourceVersion === resourceVersion) return known;
     const child = this.#childOf(kind, object);
     this.#store.upsert(child.id, child);
     return child;

@@ -1,4 +1,5 @@
 import { requireDepth } from '../../constructs/kit/depth.js';
+import { equal } from '../../constructs/kit/equal.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import { healthOf, unreadable, type Health } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL, type MetadataKeys } from '../../constructs/kit/labels.js';
@@ -160,7 +161,7 @@ function hasCondition(status: Workload['status'], wanted: string): boolean {
 
 /** Whether two records are equal in everything that a resource could depend on. */
 export function sameChild(a: Child, b: Child): boolean {
-  return hashOf({ ...a, resourceVersion: '' }) === hashOf({ ...b, resourceVersion: '' });
+  return equal({ ...a, resourceVersion: '' }, { ...b, resourceVersion: '' });
 }
 
 /**

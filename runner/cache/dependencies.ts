@@ -206,8 +206,10 @@ class PickCache {
     if (!object) return undefined;
     let values = this.#picked.get(object);
     if (!values) this.#picked.set(object, (values = new Map<Pick, string>()));
-    let value = values.get(pick);
-    if (value === undefined) values.set(pick, (value = this.#pickOf(object, pick)));
+    const known = values.get(pick);
+    if (known !== undefined) return known;
+    const value = this.#pickOf(object, pick);
+    if (value !== undefined) values.set(pick, value);
     return value;
   }
 
@@ -215,9 +217,10 @@ class PickCache {
     return this.of(object, pick) !== UNREADABLE;
   }
 
-  #pickOf(object: KubeObject, pick: Pick): string {
+  #pickOf(object: KubeObject, pick: Pick): string | undefined {
     try {
-      return canonicalJson(pick(object));
+      const value = pick(object);
+      return value === undefined ? undefined : canonicalJson(value);
     } catch (error) {
       this.onUnusable(object.kind, keyOfObject(object), 'read', error);
       return UNREADABLE;

@@ -1,5 +1,5 @@
 import { isObject } from '../../constructs/kit/is-object.js';
-import { hashOf } from '../../constructs/kit/hash.js';
+import { canonicalJson, hashOfText, sorted } from '../../constructs/kit/hash.js';
 import type { KubeObject, ManagedFieldsEntry } from '../../constructs/kit/object.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -12,7 +12,7 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export function ownedHash(object: KubeObject, manager: string): string | undefined {
   const entry = object.metadata.managedFields?.find((candidate) => isOurs(candidate, manager));
-  return entry?.fieldsV1 && hashOf(project(object, entry.fieldsV1));
+  return entry?.fieldsV1 && hashOfText(textOf(object, entry.fieldsV1) ?? '');
 }
 
 /** The fields that a manager has applied; undefined if it has applied nothing. */
@@ -40,34 +40,40 @@ function isOurs(entry: ManagedFieldsEntry, manager: string): boolean {
   return entry.manager === manager && entry.operation === 'Apply' && !entry.subresource;
 }
 
-/** The part of a value that a fieldset names; the whole value at a leaf. */
-function project(value: unknown, fields: Fields): unknown {
+/**
+ * The canonical JSON of the part of a value that a fieldset names; of the whole value at a leaf. The
+ * part itself is not built: each event of each child needs its text only.
+ */
+function textOf(value: unknown, fields: Fields): string | undefined {
   const keys = Object.keys(fields).filter((key) => key !== '.');
-  if (keys.length === 0) return value;
-  return Object.fromEntries(
-    keys.map((key) => [key, select(value, key, (fields[key] ?? {}) as Fields)]),
-  );
+  if (keys.length === 0) return value === undefined ? undefined : canonicalJson(value);
+  let parts = '';
+  for (const key of sorted(keys)) {
+    const text = selected(value, key, (fields[key] ?? {}) as Fields);
+    if (text !== undefined) parts += `${parts && ','}${JSON.stringify(key)}:${text}`;
+  }
+  return `{${parts}}`;
 }
 
 /** Path elements: `f:<field>`, `k:<key of a list item as JSON>`, `v:<value of a set as JSON>`. */
-function select(value: unknown, key: string, fields: Fields): unknown {
+function selected(value: unknown, key: string, fields: Fields): string | undefined {
   const rest = key.slice(2);
   switch (key.slice(0, 2)) {
     case 'f:':
-      return isObject(value) ? project(value[rest], fields) : undefined;
-    case 'k:': {
-      const wanted = JSON.parse(rest) as Fields;
-      const items: readonly unknown[] = Array.isArray(value) ? value : [];
-      const item = items.find(
-        (candidate) =>
-          isObject(candidate) &&
-          Object.entries(wanted).every(([name, part]) => candidate[name] === part),
-      );
-      return project(item, fields);
-    }
+      return isObject(value) ? textOf(value[rest], fields) : undefined;
+    case 'k:':
+      return textOf(itemOf(value, JSON.parse(rest) as Fields), fields);
     case 'v:':
-      return Array.isArray(value) && value.includes(JSON.parse(rest));
+      return String(Array.isArray(value) && value.includes(JSON.parse(rest)));
     default:
       return undefined;
   }
+}
+
+/** The item of a list that has some values. */
+function itemOf(list: unknown, key: Fields): unknown {
+  const items: readonly unknown[] = Array.isArray(list) ? list : [];
+  return items.find(
+    (item) => isObject(item) && Object.entries(key).every(([name, part]) => item[name] === part),
+  );
 }

@@ -1,6 +1,6 @@
 import { keepNewest } from '../keep-newest.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
-import { canonicalJson } from '../../constructs/kit/hash.js';
+import { equal } from '../../constructs/kit/equal.js';
 import {
   keyOf,
   type KubeObject,
@@ -148,7 +148,7 @@ export class ResourceStore implements Sink {
       if (!before || !after) this.#count(key, after ? 1 : -1);
       props.onChange(key, after?.object);
       const relevant = this.#remembering ? withoutOwnChanges : withoutVersion;
-      if (before && after && alike(relevant(before.object), relevant(after.object))) return;
+      if (before && after && equal(relevant(before.object), relevant(after.object))) return;
       props.enqueue(key);
     });
   }
@@ -230,10 +230,6 @@ function entryOf(object: KubeObject): Entry {
       metadata: { ...metadata, ...(Object.keys(others).length > 0 ? { annotations: others } : {}) },
     },
   };
-}
-
-function alike(a: unknown, b: unknown): boolean {
-  return canonicalJson(a) === canonicalJson(b);
 }
 
 /** The part of a resource that the operator does not write: without status and finalizers. */

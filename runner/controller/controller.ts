@@ -63,7 +63,12 @@ export class Controller {
   readonly #statusTurns = new StatusTurns();
 
   constructor(private readonly props: ControllerProps) {
-    this.#reconciler = new Reconciler(props);
+    this.#reconciler = new Reconciler({
+      ...props,
+      onSynthesized: (objects) => {
+        props.metrics.synthesized(this.name, objects);
+      },
+    });
     this.queue = meteredQueue(this.name, props.metrics, props, (key) => this.#work(key));
   }
 

@@ -1,6 +1,6 @@
 import type { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { hashOf } from '../../constructs/kit/hash.js';
+import { canonicalJson, hashOfText } from '../../constructs/kit/hash.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
@@ -45,13 +45,25 @@ export interface Plan {
    */
   readonly owner?: string | undefined;
   readonly stages: readonly PlannedStage[];
-  /** The objects, by `PlannedChild.id`. They are synthesized again if they are no longer in memory. */
+  /** The objects, by `PlannedChild.id`, synthesized again. */
   objects(): ReadonlyMap<string, KubeObject>;
+  /** One of them, to apply it. */
+  object(id: string): KubeObject | undefined;
+  /** Frees what is kept for `object`. All are applied: it synthesizes again where one is altered. */
+  release(): void;
 }
 
 /** All children of a plan, in its order. */
 export function plannedOf(plan: Plan): readonly PlannedChild[] {
   return plan.stages.flatMap((stage) => stage.children);
+}
+
+export interface PlanProps {
+  /** The kinds of children, by `<apiVersion>/<kind>`. */
+  readonly kinds: ReadonlyMap<string, ObjectKind>;
+  readonly metadataKeys: MetadataKeys;
+  /** Called with the number of objects of each synthesized tree. */
+  readonly onSynthesized?: ((objects: number) => void) | undefined;
 }
 
 /**
@@ -60,35 +72,56 @@ export function plannedOf(plan: Plan): readonly PlannedChild[] {
  */
 export function planOf(
   resource: Resource,
-  kinds: ReadonlyMap<string, ObjectKind>,
-  metadataKeys: MetadataKeys,
+  { kinds, metadataKeys, onSynthesized }: PlanProps,
   build: (scope: Construct, id: string) => Chart | undefined,
 ): Plan {
-  const make = () =>
-    synthesize(build).map((stage) => ({
+  const make = () => {
+    const stages = synthesize(build).map((stage) => ({
       ...stage,
       objects: stage.objects.map((object) => ownedBy(resource, object, metadataKeys)),
     }));
+    onSynthesized?.(stages.reduce((sum, { objects }) => sum + objects.length, 0));
+    return stages;
+  };
   const first = make();
+  // Later stages are applied seconds later: a text is a tenth of the garbage that an object is.
+  let texts: ReadonlyMap<string, string> | undefined = textsOf(first, kinds);
   const planned = first.map(({ waitForReady, blockedReason, objects }) => ({
     waitForReady,
     blockedReason,
-    children: objects.map((object) => plannedChild(object, kinds, metadataKeys)),
+    children: objects.map((object) => {
+      const hash = hashOfText(texts?.get(idOf(object, kinds)) ?? '');
+      return plannedChild(object, hash, { kinds, metadataKeys });
+    }),
   }));
-  // Kept weakly: most reconciles change nothing, and thousands of trees are large.
-  let kept = new WeakRef(byId(first, kinds));
   return {
     stages: planned,
-    objects: () => {
-      const objects = kept.deref() ?? byId(make(), kinds);
-      kept = new WeakRef(objects);
-      return objects;
+    objects: () => byId(make(), kinds),
+    object: (id) => {
+      texts ??= textsOf(make(), kinds);
+      const text = texts.get(id);
+      return text === undefined ? undefined : (JSON.parse(text) as KubeObject);
+    },
+    release: () => {
+      texts = undefined;
     },
   };
 }
 
+interface Objects {
+  readonly objects: readonly KubeObject[];
+}
+
+function textsOf(
+  stages: readonly Objects[],
+  kinds: ReadonlyMap<string, ObjectKind>,
+): ReadonlyMap<string, string> {
+  const objects = stages.flatMap((stage) => stage.objects);
+  return new Map(objects.map((object) => [idOf(object, kinds), canonicalJson(object)]));
+}
+
 function byId(
-  stages: readonly { readonly objects: readonly KubeObject[] }[],
+  stages: readonly Objects[],
   kinds: ReadonlyMap<string, ObjectKind>,
 ): Map<string, KubeObject> {
   const objects = stages.flatMap((stage) => stage.objects);
@@ -97,15 +130,15 @@ function byId(
 
 function plannedChild(
   object: KubeObject,
-  kinds: ReadonlyMap<string, ObjectKind>,
-  metadataKeys: MetadataKeys,
+  hash: string,
+  { kinds, metadataKeys }: PlanProps,
 ): PlannedChild {
   const annotations = object.metadata.annotations ?? {};
   return {
     id: idOf(object, kinds),
     kind: kindOf(object, kinds),
     name: object.metadata.name,
-    hash: hashOf(object),
+    hash,
     createOnly: isCreateOnly(object.kind, annotations, metadataKeys)
       ? createOnlyHash(object, metadataKeys)
       : undefined,

@@ -1,25 +1,27 @@
 import { hashOf } from '../../constructs/kit/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
-import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Owner } from '../apply/prune.js';
 import { childId } from '../cache/child.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
-import { planOf, type Plan, type RecordHolder } from './plan.js';
+import { planOf, type Plan, type PlanProps, type RecordHolder } from './plan.js';
 import { keyOfResource, type ReconcileStates } from './state.js';
 
-export interface PlannerProps {
+export interface PlannerProps extends PlanProps {
   readonly kind: AnyKind;
-  /** The kinds of children, by `<apiVersion>/<kind>`. */
-  readonly kinds: ReadonlyMap<string, ObjectKind>;
-  readonly metadataKeys: MetadataKeys;
   readonly dependencies: DependencyTracker;
 }
 
+/** Plans that are kept for their next stage, of some 20 KiB each. */
+const PLANS_HELD = 200;
+
 /** Reads the inputs of a resource and plans its children. */
 export class Planner {
+  /** The newest plans that are not applied yet, by resource. */
+  readonly #held = new Map<string, Plan>();
+
   constructor(
     private readonly props: PlannerProps,
     private readonly states: ReconcileStates,
@@ -44,6 +46,7 @@ export class Planner {
       const plan = this.planOf(resource, (scope, id) =>
         kind.chart(scope, id, { resource, inputs }),
       );
+      this.#hold(keyOfResource(resource), plan);
       state.plan = {
         key,
         plan: { ...plan, holder: this.holderOf(resource), owner: resource.metadata.uid },
@@ -61,8 +64,29 @@ export class Planner {
     return { id: childId(kind, namespace, name), kind, namespace, name };
   }
 
-  planOf(resource: Resource, build: Parameters<typeof planOf>[3]): Plan {
-    return planOf(resource, this.props.kinds, this.props.metadataKeys, build);
+  planOf(resource: Resource, build: Parameters<typeof planOf>[2]): Plan {
+    return planOf(resource, this.props, build);
+  }
+
+  /** All stages of a plan are applied: only a repair needs its objects. */
+  applied(resource: Resource, plan: Plan): void {
+    plan.release();
+    this.#held.delete(keyOfResource(resource));
+  }
+
+  forget(key: string): void {
+    this.#held.delete(key);
+  }
+
+  #hold(key: string, plan: Plan): void {
+    this.#held.delete(key);
+    this.#held.set(key, plan);
+    if (this.#held.size <= PLANS_HELD) return;
+    for (const [oldest, released] of this.#held) {
+      released.release();
+      this.#held.delete(oldest);
+      return;
+    }
   }
 
   /** Kinds that the cluster does not serve, or not yet: no plan has objects of them. */

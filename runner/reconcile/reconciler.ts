@@ -109,6 +109,7 @@ export class Reconciler {
     const { dependencies, healthChecker } = this.props;
     const dependent = this.#planner.dependentOf(key);
     this.#states.forget(key);
+    this.#planner.forget(key);
     dependencies.forget(dependent);
     healthChecker.endProbes(dependent, namespaceOfKey(key));
   }
@@ -132,6 +133,7 @@ export class Reconciler {
     const retryMs = await resourceManager.retryFailedJobs(plan, state);
     const { changes, complete } = await resourceManager.apply(resource, plan);
     if (complete) {
+      this.#planner.applied(resource, plan);
       const owner = this.#planner.ownerOf(resource);
       changes.push(...(await this.#cleanup.retainData(resource, plan)));
       changes.push(...(await resourceManager.pruner.prune(owner, plan, unserved)));

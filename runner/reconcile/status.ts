@@ -1,5 +1,5 @@
 import type { Condition, ConditionResult } from '../../constructs/kit/condition.js';
-import { canonicalJson } from '../../constructs/kit/hash.js';
+import { equal } from '../../constructs/kit/equal.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
@@ -178,7 +178,7 @@ const DIFFERENCES: readonly {
 }[] = [
   {
     name: 'equal',
-    applies: ({ before, after }) => canonicalJson(before) === canonicalJson(after),
+    applies: ({ before, after }) => equal(before, after),
     result: 'none',
   },
   {
@@ -219,5 +219,5 @@ function summaryOf({ phase, observedGeneration, conditions, appliedHash }: Statu
 }
 
 function differ(a: unknown, b: unknown): boolean {
-  return canonicalJson([a]) !== canonicalJson([b]);
+  return !equal(a, b);
 }

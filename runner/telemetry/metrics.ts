@@ -70,6 +70,11 @@ export class OperatorMetrics {
     'Child objects by the result of their apply.',
     ['kind', 'result'],
   );
+  private readonly synthesizedObjects = this.counter(
+    'synthesized_objects_total',
+    'Synthesized child objects, applied or not.',
+    ['controller'],
+  );
   private readonly watchRestarts = this.counter(
     'watch_restarts_total',
     'Restarted watches, by reason.',
@@ -177,6 +182,10 @@ export class OperatorMetrics {
 
   applied(kind: string, result: ApplyResult): void {
     this.applies.inc({ kind, result });
+  }
+
+  synthesized(controller: string, objects: number): void {
+    this.synthesizedObjects.inc({ controller }, objects);
   }
 
   /** @param reason a fixed word, such as `Gone` or `Idle`, never a message */

@@ -136,7 +136,7 @@ export function graphOf(
   build: Parameters<typeof synthesize>[0],
 ): readonly SynthStage[] {
   const kinds = new Map(kind.owns.map((owned) => [kindId(owned), owned]));
-  const plan = planOf(resource, kinds, metadataKeysOf(resource), build);
+  const plan = planOf(resource, { kinds, metadataKeys: metadataKeysOf(resource) }, build);
   const objects = [...plan.objects().values()];
   return synthesize(build).map((stage) => ({
     ...stage,

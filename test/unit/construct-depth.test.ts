@@ -18,7 +18,7 @@ function nested(levels: number, list = false): unknown {
 
 describe('a value', () => {
   for (const list of [false, true]) {
-    test(`is measured without recursion, however deep its ${list ? 'lists are' : 'objects are'}`, () => {
+    test(`is measured, however deep its ${list ? 'lists are' : 'objects are'}`, () => {
       assert.equal(exceedsDepth(nested(64, list), 64), false);
       assert.equal(exceedsDepth(nested(65, list), 64), true);
       assert.equal(exceedsDepth(nested(DEEPEST, list), 64), true);

@@ -46,25 +46,29 @@ export function aPlan(
   stages: readonly (readonly Wanted[])[],
   { resource = BENCH, onMade = (): unknown => undefined } = {},
 ): Plan {
-  return planOf(resource, KINDS, METADATA_KEYS, (scope: Construct, id: string) => {
-    onMade();
-    const chart = new Chart(scope, id, { disableResourceNameHashes: true });
-    stages.forEach((objects, number) => {
-      const stage = new Stage(chart, `stage-${number}`, { waitForReady: number === 0 });
-      for (const { kind, name, namespace, labels, annotations, ...rest } of objects) {
-        new ApiObject(stage, `${kind}-${name}`, {
-          apiVersion: [...KINDS.values()].find((known) => known.kind === kind)?.apiVersion ?? '',
-          kind,
-          metadata: {
-            name,
-            ...(namespace === undefined ? {} : { namespace }),
-            ...(labels ? { labels } : {}),
-            ...(annotations ? { annotations } : {}),
-          },
-          ...rest,
-        });
-      }
-    });
-    return chart;
-  });
+  return planOf(
+    resource,
+    { kinds: KINDS, metadataKeys: METADATA_KEYS },
+    (scope: Construct, id: string) => {
+      onMade();
+      const chart = new Chart(scope, id, { disableResourceNameHashes: true });
+      stages.forEach((objects, number) => {
+        const stage = new Stage(chart, `stage-${number}`, { waitForReady: number === 0 });
+        for (const { kind, name, namespace, labels, annotations, ...rest } of objects) {
+          new ApiObject(stage, `${kind}-${name}`, {
+            apiVersion: [...KINDS.values()].find((known) => known.kind === kind)?.apiVersion ?? '',
+            kind,
+            metadata: {
+              name,
+              ...(namespace === undefined ? {} : { namespace }),
+              ...(labels ? { labels } : {}),
+              ...(annotations ? { annotations } : {}),
+            },
+            ...rest,
+          });
+        }
+      });
+      return chart;
+    },
+  );
 }

@@ -15,8 +15,10 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'constructs/frappe/pod-template.ts mergedFields mergedItems strategicMerge':
     '`templateProblems` admits no deeper template',
   'constructs/kit/depth.ts cut': 'its own limit',
+  'constructs/kit/depth.ts exceedsDepth': 'its own limit',
+  'constructs/kit/equal.ts equal': '`admit` cuts its values, as the caches do',
+  'constructs/kit/hash.ts textOf': 'its own limit',
   'constructs/kit/schema/bounds.ts measure': 'our schema',
-  'constructs/kit/schema/equal.ts equal': '`admit` cuts both values',
   'constructs/kit/schema/node.ts compile': 'our schema',
   'constructs/kit/schema/rule-problems.ts celValue': 'our schema',
   'constructs/kit/schema/rule-problems.ts ruleProblems': 'our schema',
@@ -30,7 +32,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
     'the object that is wanted; `admit` cuts its fields',
   'runner/cache/dependencies.ts this.of': 'the one object before',
   'runner/cache/discovery.ts this.#poll this.#schedule': 'one call each time that a timer ends',
-  'runner/cache/owned-fields.ts project select': '`childOf` refuses deeper objects',
+  'runner/cache/owned-fields.ts selected textOf': '`childOf` refuses deeper objects',
   'runner/cache/served-schemas.ts missingFields': 'our schema',
   'runner/config/config.ts deepFreeze': 'our configuration',
   'runner/controller/workqueue.ts this.#pump this.#retry this.#run this.add this.addAfter':

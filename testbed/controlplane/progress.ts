@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** How much of a step is done. */
 export interface Portion {
   readonly done: number;
   readonly total: number;
-  readonly unit: 'bytes' | 'modules' | 'packages';
+  readonly unit: 'bytes' | 'modules' | 'packages' | 'sites' | 'changes' | 'seconds' | 'minutes';
 }
 
 /** What is being done, for how many seconds so far, and how much of it where that is known. */
@@ -15,7 +17,7 @@ export interface Progress {
 export type OnProgress = (progress: Progress) => void;
 
 /** How often a long step reports that it is still at work, in milliseconds. */
-const TICK_MS = 5_000;
+const TICK_MS = 10_000;
 /** How often a bar moves. */
 const BAR_MS = 250;
 const BAR_WIDTH = 24;
@@ -54,7 +56,33 @@ export async function withProgress<T>(
   }
 }
 
-/** Writes progress: a bar where the output is a terminal, else a line every five seconds. */
+/** Runs one of some steps, and names its number in its messages. */
+export type RunStep = <T>(
+  message: string,
+  step: (advance: (portion: Portion) => void) => Promise<T>,
+) => Promise<T>;
+
+/** Numbers the steps of a command: `3 of 7: …`. */
+export function numberedSteps(total: number, onProgress: OnProgress | undefined): RunStep {
+  let number = 0;
+  return (message, step) => {
+    number += 1;
+    return withProgress(`${number} of ${total}: ${message}`, onProgress, step);
+  };
+}
+
+/** Waits, and reports the seconds that are left. */
+export async function waitSeconds(
+  seconds: number,
+  advance: (portion: Portion) => void,
+): Promise<void> {
+  for (let done = 0; done < seconds; done++) {
+    advance({ done, total: seconds, unit: 'seconds' });
+    await sleep(Math.min(1, seconds - done) * 1000);
+  }
+}
+
+/** Writes progress: a bar where the output is a terminal, else a line every ten seconds. */
 export function progressPrinter(output: NodeJS.WriteStream): OnProgress {
   let open = false;
   let last = { message: '', at: 0 };
@@ -62,7 +90,7 @@ export function progressPrinter(output: NodeJS.WriteStream): OnProgress {
     const { message, portion } = progress;
     const ended = message.endsWith(': done');
     if (portion && output.isTTY) {
-      const line = barOf(message, portion).slice(0, output.columns - 1);
+      const line = barOf(progress, portion).slice(0, output.columns - 1);
       output.write(`\r${line}\u001B[K${ended ? '\n' : ''}`);
       open = !ended;
       return;
@@ -80,13 +108,23 @@ export const printProgress: OnProgress = progressPrinter(process.stderr);
 
 function lineOf({ message, elapsedSeconds, portion }: Progress): string {
   if (!portion) return `[${elapsedSeconds.toFixed(1).padStart(6)} s] ${message}`;
-  return `[${String(percentOf(portion)).padStart(6)} %] ${message}: ${amountOf(portion)}`;
+  const left = leftOf(portion, elapsedSeconds);
+  return `[${String(percentOf(portion)).padStart(6)} %] ${message}: ${amountOf(portion)}${left}`;
 }
 
-function barOf(message: string, portion: Portion): string {
+/** The time that is left if the rest takes as long as what is done. */
+function leftOf({ done, total }: Portion, elapsedSeconds: number): string {
+  if (done === 0 || done >= total || elapsedSeconds < 1) return '';
+  const seconds = Math.ceil((elapsedSeconds / done) * (total - done));
+  if (seconds < 100) return `, ${seconds} s left`;
+  return `, ${Math.round(seconds / 60)} min left`;
+}
+
+function barOf({ message, elapsedSeconds }: Progress, portion: Portion): string {
   const filled = Math.round((percentOf(portion) / 100) * BAR_WIDTH);
   const bar = '#'.repeat(filled) + '-'.repeat(BAR_WIDTH - filled);
-  return `[${bar}] ${String(percentOf(portion)).padStart(3)} %  ${message}: ${amountOf(portion)}`;
+  const amount = `${amountOf(portion)}${leftOf(portion, elapsedSeconds)}`;
+  return `[${bar}] ${String(percentOf(portion)).padStart(3)} %  ${message}: ${amount}`;
 }
 
 function percentOf({ done, total }: Portion): number {

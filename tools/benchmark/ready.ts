@@ -9,6 +9,8 @@ export interface Waiting {
   readonly path: string;
   readonly passes: (object: KubeObject) => boolean;
   readonly timeoutMs: number;
+  /** Called with the number of objects that pass. */
+  readonly onCount?: ((count: number) => void) | undefined;
 }
 
 /**
@@ -17,7 +19,7 @@ export interface Waiting {
  */
 export async function untilCount(
   client: Client,
-  { path, passes, timeoutMs }: Waiting,
+  { path, passes, timeoutMs, onCount }: Waiting,
   count: number,
 ): Promise<void> {
   const passing = new Set<string>();
@@ -29,6 +31,7 @@ export async function untilCount(
     const check = (object: KubeObject): void => {
       if (passes(object)) passing.add(object.metadata.name);
       else passing.delete(object.metadata.name);
+      onCount?.(passing.size);
       if (passing.size < count) return;
       clearTimeout(timer);
       resolve();

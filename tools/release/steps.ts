@@ -1,6 +1,7 @@
 import { copyFile, mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { PROJECT } from '../../constructs/install/project.js';
+import { numberedSteps, printProgress, type RunStep } from '../../testbed/controlplane/progress.js';
 import { run } from '../../testbed/controlplane/run.js';
 import { Findings } from './accepted.js';
 import { packageChart } from './chart.js';
@@ -46,12 +47,17 @@ type Work = () => Promise<Summary>;
 class Progress {
   readonly left: string[] = [];
   readonly failed: string[] = [];
+  readonly #run: RunStep;
+
+  constructor(steps: number) {
+    this.#run = numberedSteps(steps, printProgress);
+  }
 
   /** @returns whether the step has succeeded */
   async step(name: string, work: Work): Promise<boolean> {
     const start = performance.now();
     try {
-      const summary = await work();
+      const summary = await this.#run(name, work);
       this.#print('ok', name, summary, start);
       return true;
     } catch (error) {
@@ -82,7 +88,6 @@ interface Made {
 
 /** @returns the exit code */
 export async function runSteps(release: Release, { dryRun, strict }: Options): Promise<number> {
-  const progress = new Progress();
   const findings = new Findings();
   const made: Made = { assets: [] };
   const all: readonly (readonly [string, Work])[] = [
@@ -94,6 +99,7 @@ export async function runSteps(release: Release, { dryRun, strict }: Options): P
     ['kept findings', () => keptFindings(findings)],
     ['checksums', () => checksums(release, made)],
   ];
+  const progress = new Progress(all.length);
   for (const [name, work] of all) {
     const passed = await progress.step(name, work);
     if (!passed && !dryRun) return 1;

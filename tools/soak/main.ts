@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
+import { numberedSteps, type Portion, printProgress } from '../../testbed/controlplane/progress.js';
 import { applyCrds } from '../../testbed/crds.js';
 import { orphans, stuck } from './checks.js';
 import { randomChoice } from './random-choice.js';
@@ -29,6 +30,7 @@ const seed = Number(values.seed);
 const GROWTH = 1.1;
 const QUIET_MS = 60_000;
 
+const step = numberedSteps(5, printProgress);
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 interface Rest {
@@ -38,10 +40,11 @@ interface Rest {
 }
 
 /** A minute without changes: the calls in it, and the least memory. */
-async function rest(replicas: Replicas): Promise<Rest> {
+async function rest(replicas: Replicas, advance: (portion: Portion) => void): Promise<Rest> {
   replicas.takeCalls();
   let memory = Infinity;
   for (let passed = 0; passed < QUIET_MS; passed += 5_000) {
+    advance({ done: passed / 1000, total: QUIET_MS / 1000, unit: 'seconds' });
     await sleep(5_000);
     memory = Math.min(memory, await replicas.memory());
   }
@@ -65,33 +68,39 @@ async function soak(client: Client, replicas: Replicas): Promise<boolean> {
   const tenant = new Tenant(client, randomChoice(seed), sites);
   const faults = randomChoice(seed + 1);
   const timeoutMs = 120_000 + sites * 3_000;
-  await tenant.createAll();
-  await settled(() => stuck(client), timeoutMs);
-  await replicas.renew();
-  await sleep(30_000);
-  say('created; a minute at rest');
-  const before = await rest(replicas);
-  say(`${minutes} minutes of changes, kills and cuts`);
-  const end = performance.now() + minutes * 60_000;
-  const isOver = (): boolean => performance.now() > end;
-  const disturbing = (async () => {
+  await step(`creating ${sites} sites`, async () => {
+    await tenant.createAll();
+    await settled(() => stuck(client), timeoutMs);
+    await replicas.renew();
+    await sleep(30_000);
+  });
+  const before = await step('a minute at rest', (advance) => rest(replicas, advance));
+  await step('changes, kills and cuts', async (advance) => {
+    const start = performance.now();
+    const isOver = (): boolean => performance.now() > start + minutes * 60_000;
+    const disturbing = (async () => {
+      while (!isOver()) {
+        await sleep(3_000 + faults.below(7_000));
+        await replicas.disturb(faults);
+      }
+    })();
     while (!isOver()) {
-      await sleep(3_000 + faults.below(7_000));
-      await replicas.disturb(faults);
+      const done = Math.floor((performance.now() - start) / 60_000);
+      advance({ done, total: minutes, unit: 'minutes' });
+      await tenant.change();
+      await sleep(50 + faults.below(400));
     }
-  })();
-  while (!isOver()) {
-    await tenant.change();
-    await sleep(50 + faults.below(400));
-  }
-  await disturbing;
-  await replicas.heal();
-  await tenant.fill();
-  const stuckObjects = await settled(() => stuck(client), timeoutMs);
-  const lost = await settled(() => orphans(client), 60_000);
-  await sleep(15_000);
-  say('a minute at rest');
-  const after = await rest(replicas);
+    await disturbing;
+  });
+  const { stuckObjects, lost } = await step('waiting until nothing changes', async () => {
+    await replicas.heal();
+    await tenant.fill();
+    const found = await settled(() => stuck(client), timeoutMs);
+    const left = await settled(() => orphans(client), 60_000);
+    await sleep(15_000);
+    return { stuckObjects: found, lost: left };
+  });
+  const after = await step('a minute at rest', (advance) => rest(replicas, advance));
   say(`changes: ${tenant.changes}, kills: ${replicas.kills}, cuts: ${replicas.cuts}`);
   const isWell = [
     result('orphans', lost),
@@ -114,7 +123,7 @@ say(`seed: ${seed}, sites: ${sites}`);
 const cp = await startControlPlane({
   prepare: applyCrds,
   persistentVolumes: 50 + Math.ceil(sites / 20),
-  onProgress: ({ message }) => process.stderr.write(`${message}\n`),
+  onProgress: printProgress,
 });
 const client = createClient({ credentials: await loadCredentials(cp.kubeconfig, process.env) });
 let isWell: boolean;

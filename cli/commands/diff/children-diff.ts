@@ -169,8 +169,10 @@ export class ChildrenDiff {
     const kind = kindNamed(resource.kind, this.props.kinds);
     if (!kind) return undefined;
     const inputs = kind.resolve(resource, reader);
-    return planOf(resource, this.#kindById, this.#metadataKeys, (scope, id) =>
-      kind.chart(scope, id, { resource, inputs }),
+    return planOf(
+      resource,
+      { kinds: this.#kindById, metadataKeys: this.#metadataKeys },
+      (scope, id) => kind.chart(scope, id, { resource, inputs }),
     );
   }
 

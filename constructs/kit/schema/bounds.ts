@@ -1,7 +1,7 @@
 import type { Schema } from '../definition.js';
 import { MAX_DEPTH } from '../depth.js';
 import type { Problem } from '../errors.js';
-import { equal } from './equal.js';
+import { equal } from '../equal.js';
 import { isObject } from '../is-object.js';
 import { fieldNode, fieldPath, type SchemaNode } from './node.js';
 import { oldField, oldItems } from './old.js';

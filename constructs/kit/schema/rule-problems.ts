@@ -1,5 +1,5 @@
 import type { Problem } from '../errors.js';
-import { equal } from './equal.js';
+import { equal } from '../equal.js';
 import { isObject } from '../is-object.js';
 import { fieldNode, fieldPath, type SchemaNode } from './node.js';
 import { oldField, oldItems } from './old.js';

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import {
+  numberedSteps,
   type Portion,
   progressPrinter,
   withProgress,
@@ -17,7 +18,7 @@ test('a terminal has one line with a bar, until the step is done', () => {
   print({ message: 'building: done', elapsedSeconds: 2, portion: { ...HALF, done: 2_600 } });
   print({ message: 'starting', elapsedSeconds: 0.5 });
   const [bar = '', full = '', ...rest] = text().split(ESCAPE);
-  assert.equal(bar, '\r[############------------]  50 %  building: 1300 of 2600 packages');
+  assert.equal(bar, '\r[############------------]  50 %  building: 1300 of 2600 packages, 1 s left');
   assert.equal(full, '\r[########################] 100 %  building: done: 2600 of 2600 packages');
   assert.deepEqual(rest, ['\n[   0.5 s] starting\n']);
 });
@@ -37,7 +38,7 @@ test('a log has a line at times, not one for each package', () => {
   for (let count = 0; count < 50; count++) {
     print({ message: 'downloading', elapsedSeconds: 1, portion: bytes });
   }
-  assert.equal(text(), '[     0 %] downloading: 3.0 of 312 MB\n');
+  assert.equal(text(), '[     0 %] downloading: 3.0 of 312 MB, 2 min left\n');
 });
 
 test('a step that ends is wholly done', async () => {
@@ -48,6 +49,19 @@ test('a step that ends is wholly done', async () => {
   };
   await withProgress('building', ({ portion }) => seen.push(portion), step);
   assert.deepEqual(seen.at(-1), { done: 2_600, total: 2_600, unit: 'packages' });
+});
+
+test('the steps of a command are numbered', async () => {
+  const seen: string[] = [];
+  const step = numberedSteps(2, ({ message }) => seen.push(message));
+  assert.equal(await step('building', () => Promise.resolve('image')), 'image');
+  await step('pushing', () => Promise.resolve());
+  assert.deepEqual(seen, [
+    '1 of 2: building',
+    '1 of 2: building: done',
+    '2 of 2: pushing',
+    '2 of 2: pushing: done',
+  ]);
 });
 
 function screen(isTTY: boolean): { output: NodeJS.WriteStream; text: () => string } {
