@@ -7,6 +7,7 @@ import type { AnyKind } from '../../constructs/registry.js';
 import type { Owner } from '../apply/prune.js';
 import { childId } from '../cache/child.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
+import { labelled, type Ownership } from '../shards/ownership.js';
 import { planOf, type Plan, type RecordHolder } from './plan.js';
 import { keyOfResource, type ReconcileStates } from './state.js';
 
@@ -16,6 +17,8 @@ export interface PlannerProps {
   readonly kinds: ReadonlyMap<string, ObjectKind>;
   readonly metadataKeys: MetadataKeys;
   readonly dependencies: DependencyTracker;
+  /** The shard that the resources belong to. @default all resources belong to this replica */
+  readonly ownership?: Ownership | undefined;
 }
 
 /** Reads the inputs of a resource and plans its children. */
@@ -62,7 +65,10 @@ export class Planner {
   }
 
   planOf(resource: Resource, build: Parameters<typeof planOf>[3]): Plan {
-    return planOf(resource, this.props.kinds, this.props.metadataKeys, build);
+    const { kinds, metadataKeys, ownership } = this.props;
+    if (!ownership) return planOf(resource, kinds, metadataKeys, build);
+    const labels = ownership.childLabels(resource);
+    return planOf(resource, kinds, metadataKeys, (scope, id) => labelled(build(scope, id), labels));
   }
 
   /** Kinds that the cluster does not serve, or not yet: no plan has objects of them. */
