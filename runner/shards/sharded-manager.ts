@@ -39,7 +39,8 @@ interface Held {
   readonly abort: AbortController;
   manager: ShardManager | undefined;
   term: Term | undefined;
-  synced: boolean;
+  /** Whether it is about to be released: its manager must not begin to work. */
+  draining: boolean;
   /** Whether the last write is answered, so that the Lease may be given to another replica. */
   drained: boolean;
 }
@@ -225,7 +226,7 @@ export class ShardedManager {
   async #competeOnce(index: number): Promise<void> {
     const held: Held = {
       ...{ abort: new AbortController(), manager: undefined, term: undefined },
-      ...{ synced: false, drained: false },
+      ...{ draining: false, drained: false },
     };
     const end = (): void => {
       held.abort.abort();
@@ -277,10 +278,9 @@ export class ShardedManager {
     log.info('shard acquired', { shard: index, previous: term.previous });
     try {
       await Promise.race([manager.sync(), aborted(signal), aborted(this.#stop.signal)]);
-      if (signal.aborted || held.abort.signal.aborted || this.#stop.signal.aborted) return;
-      held.synced = true;
+      if (signal.aborted || held.draining || this.#stop.signal.aborted) return;
       manager.start();
-      log.info('shard is synced', { shard: index });
+      log.info('caches are filled', { shard: index });
       await this.#standby?.stop();
       this.#standby = undefined;
     } catch (error) {
@@ -292,16 +292,15 @@ export class ShardedManager {
   async #releaseSurplus(): Promise<void> {
     const { log } = this.props;
     const surplus = [...this.#shards.keys()].slice(this.#share);
-    for (const shard of surplus) {
-      log.info('shard released to another replica', { shard, share: this.#share });
-      await this.#drain(shard);
-    }
+    for (const shard of surplus) log.info('shard released', { shard, share: this.#share });
+    await Promise.all(surplus.map((shard) => this.#drain(shard)));
   }
 
   /** Waits for the last writes of a shard, then releases its Lease. */
   async #drain(index: number): Promise<void> {
     const held = this.#shards.get(index);
-    if (!held || held.abort.signal.aborted) return;
+    if (!held || held.draining) return;
+    held.draining = true;
     const limit = new AbortController();
     const drained = (held.manager?.stop() ?? Promise.resolve()).then(() => true);
     const late = this.#clock

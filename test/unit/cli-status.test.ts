@@ -358,9 +358,13 @@ describe('the logs of failing pods', () => {
 });
 
 describe('the holders of shards', () => {
-  const lease = (name: string, shards: string, holderIdentity: string) => ({
-    metadata: { name, labels: { 'app-operator.io/shards': shards } },
-    spec: { holderIdentity },
+  const lease = (name: string, holderIdentity: string, renewedAt = Date.now()) => ({
+    metadata: { name },
+    spec: {
+      holderIdentity,
+      leaseDurationSeconds: 10,
+      renewTime: new Date(renewedAt).toISOString(),
+    },
   });
   const holdersOf = (items: readonly object[] | Error) =>
     shardHolders(
@@ -375,15 +379,20 @@ describe('the holders of shards', () => {
 
   test('are read from their Leases', async () => {
     const leases = [
-      lease('app-operator-leader', '3', 'app-operator-shards-3'),
-      lease('app-operator-shard-0', '3', 'manager-6f_d3c1'),
-      lease('app-operator-shard-2', '3', ''),
+      lease('app-operator-leader', 'app-operator-shards-4'),
+      lease('app-operator-shard-0', 'manager-6f_d3c1'),
+      lease('app-operator-shard-1', ''),
+      lease('app-operator-shard-2', 'manager-7a_b8e0', Date.now() - 120_000),
     ];
-    assert.deepEqual(await holdersOf(leases), ['manager-6f', undefined, undefined]);
+    assert.deepEqual(await holdersOf(leases), ['manager-6f', undefined, undefined, undefined]);
   });
   test('are none without shards, and where Leases cannot be listed', async () => {
     assert.deepEqual(await holdersOf([]), []);
-    assert.deepEqual(await holdersOf([lease('app-operator-shard-0', 'x', 'a_b')]), []);
+    const left = [
+      lease('app-operator-leader', 'manager-6f_1'),
+      lease('app-operator-shard-0', 'a_b'),
+    ];
+    assert.deepEqual(await holdersOf(left), []);
     assert.deepEqual(await holdersOf(new ApiError(403, 'Forbidden', {}, 'GET: 403')), []);
   });
 });

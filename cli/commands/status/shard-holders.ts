@@ -2,12 +2,15 @@ import { metadataKeysFor } from '../../../constructs/kit/labels.js';
 import { keyOf } from '../../../constructs/kit/object.js';
 import { KINDS, type AnyKind } from '../../../constructs/registry.js';
 import { isForbidden, isNotFound } from '../../../runner/api/api-error.js';
+import { LEASE_NAME } from '../../../runner/leader/leader-election.js';
 import { type Lease, LeaseKind } from '../../../runner/leader/lease-object.js';
 import { bucketOf, shardOf } from '../../../runner/shards/buckets.js';
-import { shardLease } from '../../../runner/shards/group-leases.js';
+import { shardLease, shardsOf } from '../../../runner/shards/group-leases.js';
 import type { ApiClient } from '../../kube/connect.js';
 import { listOf } from '../../kube/snapshot.js';
 import type { Node } from './node.js';
+
+const CLOCK_SKEW_MS = 60_000;
 
 /** The holder of each shard, by its number; empty without shards. */
 export type ShardHolders = readonly (string | undefined)[];
@@ -24,8 +27,10 @@ export async function shardHolders(
       { kind: LeaseKind, labelSelector: label },
       undefined,
     );
-    const shards = Math.max(0, ...leases.map(({ metadata }) => Number(metadata.labels?.[label])));
-    return Array.from({ length: Number.isInteger(shards) ? shards : 0 }, (_, shard) =>
+    // Leases of shards stay after the operator works without them.
+    const group = leases.find(({ metadata }) => metadata.name === LEASE_NAME);
+    const shards = shardsOf(group?.spec?.holderIdentity ?? '') ?? 0;
+    return Array.from({ length: shards }, (_, shard) =>
       podOf(leases.find(({ metadata }) => metadata.name === shardLease(shard))),
     );
   } catch (error) {
@@ -52,7 +57,10 @@ export function withReplicas(
   });
 }
 
-/** The pod of a holder, whose identity is `<pod>_<uuid>`. */
+/** The pod of a holder, whose identity is `<pod>_<uuid>`; undefined where it renews no more. */
 function podOf(lease: Lease | undefined): string | undefined {
+  const { renewTime = '', leaseDurationSeconds = 0 } = lease?.spec ?? {};
+  // The clocks of the cluster and of this machine may differ.
+  if (Date.now() - Date.parse(renewTime) > leaseDurationSeconds * 1_000 + CLOCK_SKEW_MS) return;
   return lease?.spec?.holderIdentity?.replace(/_[^_]*$/, '') || undefined;
 }
