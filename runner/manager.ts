@@ -62,7 +62,8 @@ export class Manager {
   /** Starts the controllers. Only the leader does: it alone writes. */
   start(): void {
     for (const { queue } of this.#queues()) queue.start();
-    this.#parts.monitoring.start();
+    // The objects of the operator itself have one writer, too.
+    if ((this.props.shard?.index ?? 0) === 0) this.#parts.monitoring.start();
     this.#watchCheck = setInterval(() => {
       for (const controller of this.#parts.controllers) controller.checkWatches();
     }, WATCH_CHECK_MS);
@@ -78,6 +79,15 @@ export class Manager {
     discovery.stop();
     watches.stop();
     await probes?.stop();
+  }
+
+  /** Removes the metrics of all resources, once it has stopped: another replica has them now. */
+  forget(): void {
+    const { controllers, watched, children, stores } = this.#parts;
+    for (const controller of controllers) controller.forgetAll();
+    for (const kind of watched.owned.values()) children.drop(kind);
+    if (this.props.shard?.index !== 0) return;
+    for (const store of stores.values()) store.scoped(() => true).replace([], '', true);
   }
 
   /** Why the caches are not synced; empty once they are. */
@@ -139,18 +149,23 @@ export class Manager {
 
   /** Children are selected by their label. If users refer to the kind, all objects are watched. */
   #watchChildren(kind: ObjectKind): void {
-    const { kinds, watches, children, dependencies } = this.#parts;
+    const { kinds, watches, children, dependencies, ownership } = this.#parts;
     const among = (others: readonly ObjectKind[] = []): boolean =>
       others.some((other) => kindId(other) === kindId(kind));
     const isReferredTo = kinds.some(({ reads }) => among(reads));
     const isRead = isReferredTo || kinds.some(({ readsChildren }) => among(readsChildren));
+    // What other resources read may belong to another shard.
+    const selector = ownership && !isRead ? `${MANAGED},${ownership.selector}` : MANAGED;
     watches.start(kind, {
       sink: (inScope) => {
-        const sink = children.sink(kind, inScope);
+        const all = children.sink(kind, inScope);
+        const sink = ownership && isRead ? ownership.ofOwn(all) : all;
         const read = (): Sink => readableSink(kind, dependencies, sink, inScope);
         return this.#serving(kind, isRead ? read() : sink);
       },
-      ...(isReferredTo ? { metadataOnly: kind.content === undefined } : { labelSelector: MANAGED }),
+      ...(isReferredTo
+        ? { metadataOnly: kind.content === undefined }
+        : { labelSelector: selector }),
     });
   }
 

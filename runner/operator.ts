@@ -1,6 +1,7 @@
 import type { KindVersion } from '../constructs/kit/conversion.js';
 import { KINDS, type AnyKind } from '../constructs/registry.js';
 import { startWebhooks, type Webhooks } from './admission/webhooks.js';
+import { aborted } from './aborted.js';
 import { createClient, type Client, type ClientOptions } from './api/client.js';
 import { loadCredentials, podNamespace } from './api/credentials.js';
 import { helpText, parseConfig, wantsHelp, type Config } from './config/config.js';
@@ -15,6 +16,7 @@ import {
   timingFor,
 } from './leader/leader-election.js';
 import { Manager } from './manager.js';
+import { ShardedManager } from './shards/sharded-manager.js';
 import { createLogger, type Logger } from './telemetry/log.js';
 import { OperatorMetrics } from './telemetry/metrics.js';
 import { VERSION } from './version.js';
@@ -65,6 +67,16 @@ export async function runOperator(
   }
 }
 
+/** What reconciles: all resources under one Lease, or shards of them. */
+interface Work extends Pick<Manager, 'stuck' | 'unready' | 'brokenWatches' | 'reader'> {
+  /** Begins to reconcile as soon as a Lease is held. Resolves when the replica can stand by. */
+  start(): Promise<void>;
+  /** Finishes what runs. */
+  stop(): Promise<void>;
+  /** Gives the Leases to others. */
+  resign(): Promise<void>;
+}
+
 interface OperatorProps {
   readonly config: Config;
   readonly env: NodeJS.ProcessEnv;
@@ -79,49 +91,35 @@ interface OperatorProps {
 interface Running {
   readonly client: Client;
   readonly leaseClient: Client;
-  readonly metrics: OperatorMetrics;
-  readonly manager: Manager;
+  readonly work: Work;
   readonly webhooks: Webhooks | undefined;
   readonly endpoints: Endpoints;
-  /** The present term as the leader. */
-  readonly leadership: { term: Term | undefined };
 }
 
 async function operate(props: OperatorProps): Promise<number> {
   const { config, log, stop } = props;
-  const running = await startServers(props);
-  const { client, manager, metrics, webhooks, endpoints } = running;
   let exitCode = 0;
-  const candidate = config.leaderElect
-    ? candidateOf(props, running, () => {
-        // The process ends: a restart is safe, while a standby would have to prove that no write is left.
-        exitCode = 1;
-        stop.abort();
-      })
-    : undefined;
+  // The process ends: a restart is safe, while a standby would have to prove that no write is left.
+  const onLost = (): void => {
+    exitCode = 1;
+    stop.abort();
+  };
+  const { client, leaseClient, work, webhooks, endpoints } = await startServers(props, onLost);
   try {
-    await Promise.race([manager.sync(), aborted(stop.signal)]);
-    if (!stop.signal.aborted) {
-      log.info('caches are filled');
-      if (candidate) candidate.start();
-      else {
-        metrics.leader(true);
-        manager.start();
-      }
-      await aborted(stop.signal);
-    }
+    await Promise.race([work.start(), aborted(stop.signal)]);
+    if (!stop.signal.aborted) await aborted(stop.signal);
   } finally {
-    await within(config.shutdownTimeoutMs, manager.stop());
-    await candidate?.resign();
+    await within(config.shutdownTimeoutMs, work.stop());
+    await work.resign();
     await Promise.all([endpoints.close(), webhooks?.close()]);
-    await within(2_000, Promise.all([client.close(), running.leaseClient.close()]));
+    await within(2_000, Promise.all([client.close(), leaseClient.close()]));
     log.info('stopped');
   }
   return exitCode;
 }
 
-/** Builds the manager and starts webhooks and endpoints; nothing is reconciled yet. */
-async function startServers(props: OperatorProps): Promise<Running> {
+/** Starts webhooks and endpoints; nothing is reconciled yet. */
+async function startServers(props: OperatorProps, onLost: () => void): Promise<Running> {
   const { config, env, log, kinds, versions } = props;
   log.info('starting', { version: VERSION, node: process.version, apiGroup: config.apiGroup });
   const metrics = new OperatorMetrics(kinds.map(({ definition }) => definition.kind));
@@ -132,32 +130,92 @@ async function startServers(props: OperatorProps): Promise<Running> {
   const client = createClient({ credentials, onCall });
   // Renewals of the lease must not wait for a connection behind other calls that hang.
   const leaseClient = createClient({ credentials, onCall, connections: LEASE_CONNECTIONS });
-  const leadership: Running['leadership'] = { term: undefined };
-  const mayWrite = (): boolean => !config.leaderElect || leadership.term?.isHeld() === true;
-  const writer = fenced(client, { mayWrite, signal: () => leadership.term?.signal });
-  const manager = new Manager({ config, client: writer, metrics, log, kinds });
+  const parts = { client, leaseClient, metrics, onLost };
+  const work = config.shards > 1 ? shardedWork(props, parts) : leaderWork(props, parts);
   const webhooks = await startWebhooks({
     ...{ config, client, metrics, log, kinds, versions },
-    reader: () => manager.reader(),
+    reader: () => work.reader(),
   });
   const endpoints = await startEndpoints({
     ...{ config, metrics, client, log },
     hosts: [`${METRICS_SERVICE}.${config.leaderElectionNamespace}.svc`],
-    live: [{ name: 'watches', problems: () => manager.stuck() }],
+    live: [{ name: 'watches', problems: () => work.stuck() }],
     ready: [
-      { name: 'caches', problems: () => manager.unready() },
-      { name: 'watches', problems: () => manager.brokenWatches() },
+      { name: 'caches', problems: () => work.unready() },
+      { name: 'watches', problems: () => work.brokenWatches() },
       { name: 'webhooks', problems: () => webhooks?.problems() ?? [] },
     ],
   });
-  return { client, leaseClient, metrics, manager, webhooks, endpoints, leadership };
+  return { client, leaseClient, work, webhooks, endpoints };
+}
+
+interface WorkParts {
+  readonly client: Client;
+  readonly leaseClient: Client;
+  readonly metrics: OperatorMetrics;
+  /** Called when a Lease is lost. */
+  readonly onLost: () => void;
+}
+
+/** Reconciles a share of all benches: see `ShardedManager`. */
+function shardedWork({ config, log, kinds }: OperatorProps, parts: WorkParts): Work {
+  const manager = new ShardedManager({ config, log, kinds, ...parts });
+  return {
+    stuck: () => manager.stuck(),
+    unready: () => manager.unready(),
+    brokenWatches: () => manager.brokenWatches(),
+    reader: () => manager.reader(),
+    start: () => manager.start(),
+    stop: () => manager.drain(),
+    resign: () => within(5_000, manager.resign()),
+  };
+}
+
+/** Reconciles all resources as the leader, or alone. */
+function leaderWork(props: OperatorProps, parts: WorkParts): Work {
+  const { config, log, kinds, stop } = props;
+  const { client, metrics } = parts;
+  const leadership: Leadership = { term: undefined };
+  const mayWrite = (): boolean => !config.leaderElect || leadership.term?.isHeld() === true;
+  const writer = fenced(client, { mayWrite, signal: () => leadership.term?.signal });
+  const manager = new Manager({ config, client: writer, metrics, log, kinds });
+  const candidate = config.leaderElect
+    ? candidateOf(props, { ...parts, manager, leadership })
+    : undefined;
+  return {
+    stuck: () => manager.stuck(),
+    unready: () => manager.unready(),
+    brokenWatches: () => manager.brokenWatches(),
+    reader: () => manager.reader(),
+    start: async () => {
+      await manager.sync();
+      if (stop.signal.aborted) return;
+      log.info('caches are filled');
+      if (candidate) candidate.start();
+      else {
+        metrics.leader(true);
+        manager.start();
+      }
+    },
+    stop: () => manager.stop(),
+    resign: async () => candidate?.resign(),
+  };
+}
+
+/** The present term as the leader. */
+interface Leadership {
+  term: Term | undefined;
+}
+
+interface CandidateParts extends WorkParts {
+  readonly manager: Manager;
+  readonly leadership: Leadership;
 }
 
 /** A candidate of the leader election. It starts once the caches are filled. */
 function candidateOf(
   { config, log }: OperatorProps,
-  { leaseClient, metrics, manager, leadership }: Running,
-  onLost: () => void,
+  { leaseClient, metrics, manager, leadership, onLost }: CandidateParts,
 ): { start: () => void; resign: () => Promise<void> } {
   const resign = new AbortController();
   let election = Promise.resolve();
@@ -186,13 +244,6 @@ function candidateOf(
       await within(5_000, election);
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** Waits for some work, at most this long. */

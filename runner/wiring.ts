@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { objectKind } from '../constructs/kit/definition.js';
 import { metadataKeysFor, type MetadataKeys } from '../constructs/kit/labels.js';
-import type { KubeObject } from '../constructs/kit/object.js';
+import { keyOfObject, type KubeObject } from '../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema/admit.js';
 import { BATCHES, KINDS, type AnyBatch, type AnyKind } from '../constructs/registry.js';
@@ -28,6 +28,7 @@ import { ProbeManager } from './health/probe-manager.js';
 import { Events } from './reconcile/events.js';
 import { Finalizer } from './reconcile/finalizer.js';
 import { LiveResources, type OwnKind } from './reconcile/live-resources.js';
+import { Ownership, type ShardId } from './shards/ownership.js';
 import { countJob } from './telemetry/job-metrics.js';
 import type { Logger } from './telemetry/log.js';
 import type { OperatorMetrics } from './telemetry/metrics.js';
@@ -42,6 +43,8 @@ export interface ManagerProps {
   readonly kinds?: readonly AnyKind[];
   /** @default all batches of the registry */
   readonly batches?: readonly AnyBatch[];
+  /** The shard that it works for. @default all resources */
+  readonly shard?: ShardId;
 }
 
 /** The kinds of objects that the operator watches, by their role. */
@@ -63,6 +66,7 @@ export interface Parts {
   readonly stores: ReadonlyMap<string, ResourceStore>;
   readonly dependencies: DependencyTracker;
   readonly children: ChildCache;
+  readonly ownership: Ownership | undefined;
   readonly discovery: Discovery;
   readonly monitoring: MonitoringReconciler;
   readonly probes: ProbeManager | undefined;
@@ -148,13 +152,16 @@ function watchedKinds(kinds: readonly AnyKind[], batches: readonly AnyBatch[]): 
   return { owned, read, detected: kinds.flatMap(({ detects = [] }) => detects) };
 }
 
-type Caches = Pick<Parts, 'stores' | 'dependencies' | 'children' | 'watches'>;
+type Caches = Pick<Parts, 'stores' | 'dependencies' | 'children' | 'watches' | 'ownership'>;
 
 function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: Enqueue): Caches {
   const { config, client, metrics, log, kinds = KINDS, batches = BATCHES } = props;
+  const ownership: Ownership | undefined =
+    props.shard && ownershipOf(props.shard, kinds, config.apiGroup, () => dependencies);
   const indexes = [
     ...kinds.flatMap((kind) => kind.indexes),
     ...batches.map(({ requests }) => requests),
+    ...(ownership?.indexes() ?? []),
   ];
   const onUnusable = new UnusableObjects({ metrics, log: log.child({ logger: 'watches' }) }).report;
   const dependencies = new DependencyTracker({
@@ -172,10 +179,13 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
     const store = new ResourceStore({
       ...{ definition, onUnusable },
       onChange: (key, object) => {
+        const hasMoved = ownership && dependencies.objects(kind).has(key) !== Boolean(object);
         dependencies.update(kind, key, object);
+        if (hasMoved) enqueueMoved(ownership, dependencies, enqueue, { kind, key });
       },
       onCount: (namespace, count) => {
-        metrics.resources(kind, namespace, count);
+        // Each shard has all resources in its caches: one of them counts.
+        if ((ownership?.shard.index ?? 0) === 0) metrics.resources(kind, namespace, count);
       },
       enqueue: (key) => {
         enqueue(`${kind}/${key}`, 'now');
@@ -192,7 +202,35 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
     now: monotonic,
     random: Math.random,
   });
-  return { dependencies, children, stores: new Map(stores), watches };
+  return { dependencies, children, stores: new Map(stores), watches, ownership };
+}
+
+function ownershipOf(
+  shard: ShardId,
+  kinds: readonly AnyKind[],
+  group: string,
+  dependencies: () => DependencyTracker,
+): Ownership {
+  return new Ownership({
+    kinds,
+    shard,
+    bucketLabel: metadataKeysFor(group).bucket,
+    objects: (kind) => dependencies().objects(kind),
+    now: monotonic,
+  });
+}
+
+/** Enqueues the dependents of a resource that appeared or disappeared: their shard may be another. */
+function enqueueMoved(
+  ownership: Ownership,
+  dependencies: DependencyTracker,
+  enqueue: Enqueue,
+  { kind, key }: { readonly kind: string; readonly key: string },
+): void {
+  const { reader } = dependencies.track('');
+  for (const { kind: dependent, index } of ownership.moved(kind, key)) {
+    for (const of of reader.list(index, key, keyOfObject)) enqueue(`${dependent}/${of}`, 'now');
+  }
 }
 
 interface ControllerInputs extends Caches {
@@ -208,7 +246,7 @@ function buildControllers(
   inputs: ControllerInputs,
 ): Pick<Parts, 'controllers' | 'batches'> {
   const { metadataKeys, watched, discovery, schemas, probes } = inputs;
-  const { dependencies, children, stores, watches } = inputs;
+  const { dependencies, children, stores, watches, ownership } = inputs;
   const own = kinds.map((kind): [string, OwnKind] => {
     const { kind: name } = kind.definition;
     const found = (object: KubeObject): void => stores.get(name)?.upsert(object);
@@ -224,7 +262,7 @@ function buildControllers(
   });
   const podDiagnostics = new PodDiagnostics({ client, now: monotonic });
   const shared = {
-    ...{ client, metadataKeys, dependencies, children, metrics, log, monotonic, live },
+    ...{ client, metadataKeys, dependencies, children, metrics, log, monotonic, live, ownership },
     kinds: watched.owned,
     resourceManager: new ResourceManager({ children, applier, now: Date.now }),
     healthChecker: new HealthChecker({ children, podDiagnostics, probes, now: Date.now }),

@@ -5,6 +5,7 @@ import {
   clusterRules,
   namespacedRules,
   ownNamespaceRules,
+  shardRules,
   type PermissionSource,
   type ResourceRule,
   webhookKeyRules,
@@ -24,6 +25,8 @@ export interface OperatorAccessProps {
   readonly namespaced?: boolean | undefined;
   /** Whether it serves admission webhooks. */
   readonly webhooks: boolean;
+  /** How many shards there are. @default one leader */
+  readonly shards?: number | undefined;
 }
 
 /** The operator's ServiceAccount, and no more rights than its work takes. */
@@ -53,6 +56,7 @@ export class OperatorAccess extends Construct {
     }
     this.role('own-namespace', OPERATOR.ownRole, namespace, [
       ...ownNamespaceRules(),
+      ...(props.shards === undefined ? [] : shardRules()),
       ...(webhooks ? webhookKeyRules() : []),
     ]);
   }

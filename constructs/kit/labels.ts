@@ -29,6 +29,10 @@ export function metadataKeysFor(group: string) {
     owner: `${group}${OWNER}`,
     /** Label on the objects of a batch: its name. They belong to the batch, not to the owner's tree. */
     batch: `${group}/batch`,
+    /** Label on the children of a sharded operator: the bucket of their bench. */
+    bucket: `${group}/bucket`,
+    /** Label on the Leases of a sharded operator: how many shards there are. */
+    shards: `${group}/shards`,
     /** Label on every pod of a bench and of its sites: the bench. */
     bench: `${group}/bench`,
     /**

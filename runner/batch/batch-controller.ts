@@ -17,6 +17,7 @@ import { planOf, plannedOf } from '../reconcile/plan.js';
 import { errorTypeOf, reportOf } from '../reconcile/report.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
+import { labelled, type Ownership } from '../shards/ownership.js';
 import { FailureIsolation } from './failure-isolation.js';
 
 export interface BatchControllerProps {
@@ -30,6 +31,8 @@ export interface BatchControllerProps {
   readonly jobRuns: JobRuns;
   readonly podDiagnostics: PodDiagnostics;
   readonly batchObjects: BatchObjects;
+  /** The shard that the owners belong to. @default all belong to this replica */
+  readonly ownership?: Ownership | undefined;
   readonly metrics: OperatorMetrics;
   readonly log: Logger;
   readonly concurrency: number;
@@ -111,7 +114,7 @@ export class BatchController {
   async #reconcile(key: string): Promise<number | undefined> {
     const { dependencies, batch } = this.props;
     const resource = dependencies.objects(batch.owner).get(key) as Resource | undefined;
-    if (!resource || resource.metadata.deletionTimestamp) {
+    if (!resource || resource.metadata.deletionTimestamp || !this.#owns(resource)) {
       this.#forget(key);
       return undefined;
     }
@@ -125,6 +128,10 @@ export class BatchController {
       if (!report || report.error) throw error;
       return report.requeueAfterMs;
     }
+  }
+
+  #owns(resource: Resource): boolean {
+    return this.props.ownership?.owns(resource) ?? true;
   }
 
   #stateOf(key: string): BatchState {
@@ -312,9 +319,10 @@ export class BatchController {
     job: Child | undefined,
     props: { readonly inputs: unknown; readonly requests: readonly KubeObject[] },
   ): Promise<void> {
-    const { applier, batch, kinds, metadataKeys, resourceManager, log } = this.props;
+    const { applier, batch, kinds, metadataKeys, ownership, resourceManager, log } = this.props;
+    const labels = ownership?.childLabels(resource) ?? {};
     const plan = planOf(resource, { kinds, metadataKeys }, (scope, id) =>
-      batch.chart(scope, id, { resource, ...props }),
+      labelled(batch.chart(scope, id, { resource, ...props }), labels),
     );
     const run = plannedOf(plan).find((planned) => planned.run !== undefined)?.run;
     state.lastJob = { run, requests: props.requests };

@@ -38,6 +38,8 @@ const logLevel: Parser<LogLevel> = {
       : oneOf({ debug: 'debug', info: 'info', warn: 'warn', error: 'error' }).parse(value),
 };
 
+/** Above it, the selectors of watches and the renewals of Leases cost more than they save. */
+export const MAX_SHARDS = 64;
 const MAX_ID = 2147483647;
 
 /** Each flag of the operator, with its default. */
@@ -85,6 +87,11 @@ export const FLAGS = {
     duration('3s'),
     '15s',
     "How long other replicas wait after the leader's last renewal. The leader stops after two thirds of it without one.",
+  ),
+  shards: flag(
+    integer(1, MAX_SHARDS),
+    '1',
+    'Shards that the replicas divide all benches into; with 1, one replica works and the others stand by.',
   ),
   'leader-election-namespace': flag(
     namespace,

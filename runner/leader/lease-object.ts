@@ -1,6 +1,6 @@
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { isNotFound } from '../api/api-error.js';
+import { isConflict, isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 
@@ -23,17 +23,24 @@ export interface Lease extends KubeObject {
   readonly spec?: LeaseSpec;
 }
 
+export interface LeaseOptions {
+  /** Limit of each call. */
+  readonly timeoutMs: number;
+  /** Written with the lease. @default none */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+}
+
 /** One Lease on the API server. Each call ends within `timeoutMs`. */
 export class LeaseObject {
   constructor(
     private readonly client: Pick<Client, 'request'>,
     private readonly namespace: string,
     private readonly name: string,
-    private readonly timeoutMs: number,
+    private readonly options: LeaseOptions,
   ) {}
 
   /** Undefined if the lease does not exist. */
-  async read(signal?: AbortSignal, timeoutMs = this.timeoutMs): Promise<Lease | undefined> {
+  async read(signal?: AbortSignal, timeoutMs = this.options.timeoutMs): Promise<Lease | undefined> {
     try {
       const limits = { ...this.limits(signal), timeoutMs };
       return await this.client.request<Lease>('GET', this.path(), limits);
@@ -46,7 +53,7 @@ export class LeaseObject {
   /** @throws ApiError 409 if another candidate was faster */
   create(spec: LeaseSpec, signal?: AbortSignal): Promise<Lease> {
     const { apiVersion, kind } = LeaseKind;
-    const metadata = { name: this.name, namespace: this.namespace };
+    const metadata = { name: this.name, namespace: this.namespace, ...this.labelled() };
     return this.client.request<Lease>('POST', resourcePath(LeaseKind, this.namespace), {
       ...this.limits(signal),
       body: { apiVersion, kind, metadata, spec },
@@ -57,8 +64,25 @@ export class LeaseObject {
   replace(lease: Lease, spec: LeaseSpec, signal?: AbortSignal): Promise<Lease> {
     return this.client.request<Lease>('PUT', this.path(), {
       ...this.limits(signal),
-      body: { ...lease, spec },
+      body: { ...lease, metadata: { ...lease.metadata, ...this.labelled(lease) }, spec },
     });
+  }
+
+  /** Deletes this version of the lease; a lease that was deleted or has changed is left. */
+  async delete(lease: Lease): Promise<void> {
+    const { uid, resourceVersion } = lease.metadata;
+    try {
+      const preconditions = { uid, resourceVersion };
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
+      await this.client.request('DELETE', this.path(), { ...this.limits(undefined), body });
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+
+  private labelled(lease?: Lease): { readonly labels?: Readonly<Record<string, string>> } {
+    const { labels } = this.options;
+    return labels ? { labels: { ...lease?.metadata.labels, ...labels } } : {};
   }
 
   private path(): string {
@@ -66,7 +90,7 @@ export class LeaseObject {
   }
 
   private limits(signal: AbortSignal | undefined) {
-    return { timeoutMs: this.timeoutMs, ...(signal && { signal }) };
+    return { timeoutMs: this.options.timeoutMs, ...(signal && { signal }) };
   }
 }
 

@@ -6,12 +6,15 @@ import type { AnyKind } from '../../constructs/registry.js';
 import type { Owner } from '../apply/prune.js';
 import { childId } from '../cache/child.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
+import { labelled, type Ownership } from '../shards/ownership.js';
 import { planOf, type Plan, type PlanProps, type RecordHolder } from './plan.js';
 import { keyOfResource, type ReconcileStates } from './state.js';
 
 export interface PlannerProps extends PlanProps {
   readonly kind: AnyKind;
   readonly dependencies: DependencyTracker;
+  /** The shard that the resources belong to. @default all resources belong to this replica */
+  readonly ownership?: Ownership | undefined;
 }
 
 /** Plans that are kept for their next stage, of some 20 KiB each. */
@@ -65,7 +68,10 @@ export class Planner {
   }
 
   planOf(resource: Resource, build: Parameters<typeof planOf>[2]): Plan {
-    return planOf(resource, this.props, build);
+    const { ownership } = this.props;
+    if (!ownership) return planOf(resource, this.props, build);
+    const labels = ownership.childLabels(resource);
+    return planOf(resource, this.props, (scope, id) => labelled(build(scope, id), labels));
   }
 
   /** All stages of a plan are applied: only a repair needs its objects. */

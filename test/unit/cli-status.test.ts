@@ -4,12 +4,14 @@ import { describe, test } from 'node:test';
 import { statusOf } from './cli-objects.js';
 import { LastLogs } from '../../cli/commands/status/pod-logs.js';
 import { renderTrees, type RenderOptions } from '../../cli/commands/status/render-tree.js';
+import { shardHolders, withReplicas } from '../../cli/commands/status/shard-holders.js';
 import { summaryOf } from '../../cli/commands/status/summary.js';
 import { podHealth, restartsOf, wantedLog } from '../../cli/commands/status/pod-status.js';
 import { queueLengthsOf } from '../../constructs/bench/status-view.js';
 import { selectionOf } from '../../cli/commands/status/run.js';
 import { UsageError } from '../../cli/arguments/errors.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
+import { bucketOf, shardOf } from '../../runner/shards/buckets.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import type { PodObject } from '../../runner/health/pod-diagnostics.js';
 import * as objects from './cli-objects.js';
@@ -101,6 +103,18 @@ describe('the status tree', () => {
     const never = statusOf([site(), backup('new')], {}, { kind: 'AppSite' });
     assert.equal(never[0]?.details.lastBackup, null);
     assert.match(text(never), /no backup yet/);
+  });
+
+  test('names the replica that holds the shard of a bench', () => {
+    const nodes = statusOf([objects.bench(), objects.site()]);
+    assert.equal(withReplicas(nodes, []), nodes, 'as without shards');
+    const holders = ['pod-0', 'pod-1', 'pod-2'];
+    const shard = shardOf(bucketOf('ns/b'), holders.length);
+    const lines = text(withReplicas(nodes, holders));
+    assert.match(lines, new RegExp(`AppBench b .* shard ${shard} of pod-${shard} `));
+    assert.doesNotMatch(lines, /AppSite s .* shard/);
+    const lost = holders.map((holder, index) => (index === shard ? undefined : holder));
+    assert.match(text(withReplicas(nodes, lost)), new RegExp(`no replica holds shard ${shard}`));
   });
 
   test('reports a resource without a status as not reconciled', () => {
@@ -340,5 +354,45 @@ describe('the logs of failing pods', () => {
     now = 41_000;
     const last = await logs.of(pods);
     assert.deepEqual([last.logs.size, last.omitted], [12, []]);
+  });
+});
+
+describe('the holders of shards', () => {
+  const lease = (name: string, holderIdentity: string, renewedAt = Date.now()) => ({
+    metadata: { name },
+    spec: {
+      holderIdentity,
+      leaseDurationSeconds: 10,
+      renewTime: new Date(renewedAt).toISOString(),
+    },
+  });
+  const holdersOf = (items: readonly object[] | Error) =>
+    shardHolders(
+      {
+        request: <T>(): Promise<T> =>
+          items instanceof Error
+            ? Promise.reject(items)
+            : Promise.resolve({ kind: 'LeaseList', metadata: {}, items } as T),
+      },
+      'app-operator.io',
+    );
+
+  test('are read from their Leases', async () => {
+    const leases = [
+      lease('app-operator-leader', 'app-operator-shards-4'),
+      lease('app-operator-shard-0', 'manager-6f_d3c1'),
+      lease('app-operator-shard-1', ''),
+      lease('app-operator-shard-2', 'manager-7a_b8e0', Date.now() - 120_000),
+    ];
+    assert.deepEqual(await holdersOf(leases), ['manager-6f', undefined, undefined, undefined]);
+  });
+  test('are none without shards, and where Leases cannot be listed', async () => {
+    assert.deepEqual(await holdersOf([]), []);
+    const left = [
+      lease('app-operator-leader', 'manager-6f_1'),
+      lease('app-operator-shard-0', 'a_b'),
+    ];
+    assert.deepEqual(await holdersOf(left), []);
+    assert.deepEqual(await holdersOf(new ApiError(403, 'Forbidden', {}, 'GET: 403')), []);
   });
 });

@@ -17,6 +17,8 @@ export interface AuditEvent {
   readonly responseStatus?: { readonly code?: number };
   /** RFC 3339, in microseconds. */
   readonly requestReceivedTimestamp: string;
+  /** When the stage was reached, in the same form. */
+  readonly stageTimestamp: string;
   /** `ResponseComplete`, or `ResponseStarted` for a watch that has begun. */
   readonly stage: string;
 }

@@ -47,8 +47,12 @@ export class FaultProxy {
     this.#server.keepAliveTimeout = 300_000;
   }
 
-  static async start(plane: ControlPlane, user = 'operator'): Promise<FaultProxy> {
-    const file = await plane.userKubeconfig(user, ['system:masters']);
+  static async start(
+    plane: ControlPlane,
+    user = 'operator',
+    groups: readonly string[] = ['system:masters'],
+  ): Promise<FaultProxy> {
+    const file = await plane.userKubeconfig(user, groups);
     const { clusters, users } = parse(await readFile(file, 'utf8')) as {
       readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[];
       readonly users: readonly { readonly user: Readonly<Record<string, string>> }[];

@@ -1,5 +1,6 @@
 import type { Parser } from '../../../runner/config/flag-parser.js';
 import { domain, integer, namespace, namespaces } from '../../../runner/config/parsers.js';
+import { MAX_SHARDS } from '../../../runner/config/operator-flags.js';
 import type { CommandFlags } from '../../arguments/command.js';
 import { API_GROUP_FLAGS, enable, POLICY_FLAGS } from '../../arguments/shared-flags.js';
 
@@ -14,6 +15,8 @@ const someNamespaces: Parser<readonly string[]> = {
   parse: (text) => (text.trim() === '' ? undefined : namespaces.parse(text)),
 };
 
+export const MAX_REPLICAS = 10;
+
 export const INSTALL_FLAGS = {
   image: {
     value: imageName,
@@ -21,9 +24,14 @@ export const INSTALL_FLAGS = {
     help: 'image of the operator, with its tag (default: the image of this version)',
   },
   replicas: {
-    value: integer(1, 10),
+    value: integer(1, MAX_REPLICAS),
     placeholder: 'N',
-    help: 'replicas; one is active, the others stand by (default 1)',
+    help: 'replicas; one is active, the others stand by, unless there are shards (default: the number of shards)',
+  },
+  shards: {
+    value: integer(1, MAX_SHARDS),
+    placeholder: 'N',
+    help: 'shards that the replicas divide all benches into (default 1)',
   },
   namespaces: {
     value: someNamespaces,

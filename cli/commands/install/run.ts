@@ -3,11 +3,11 @@ import { VERSION } from '../../../runner/version.js';
 import type { Run } from '../../arguments/command.js';
 import { policyFrom } from '../../../runner/config/tenant-policy.js';
 import { UsageError } from '../../arguments/errors.js';
-import type { INSTALL_FLAGS } from './flags.js';
+import { MAX_REPLICAS, type INSTALL_FLAGS } from './flags.js';
 import { installManifest } from './manifest.js';
 
 export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
-  const { image, replicas, namespaces: watchNamespaces, namespaced = false } = values;
+  const { image, shards, namespaces: watchNamespaces, namespaced = false } = values;
   if (namespaced && !watchNamespaces?.length) {
     throw new UsageError(
       '--namespaced needs --namespaces NAMES: the operator has no rights elsewhere',
@@ -24,7 +24,9 @@ export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
     ...(values['no-webhooks'] ? { webhooks: false } : {}),
     ...defined({
       image,
-      replicas,
+      replicas:
+        values.replicas ?? (shards === undefined ? undefined : Math.min(shards, MAX_REPLICAS)),
+      shards,
       watchNamespaces,
       apiGroup: values['api-group'],
       metricsNamespace: values['metrics-namespace'],

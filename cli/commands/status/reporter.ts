@@ -7,6 +7,7 @@ import { resourceNameOf, type ClusterSnapshot, type Omission } from '../../kube/
 import type { Node } from './node.js';
 import { LastLogs } from './pod-logs.js';
 import { exportersIn, scrapeQueues, type QueueLengths } from './queue-lengths.js';
+import { shardHolders, type ShardHolders, withReplicas } from './shard-holders.js';
 import { treesOf, type Selection } from './tree.js';
 
 export type Form = 'tree' | 'json' | 'yaml';
@@ -42,18 +43,21 @@ export class StatusReporter {
   readonly #logs: LastLogs;
   #scrape: { readonly at: number; readonly queues: QueueLengths } | undefined;
 
+  #listed: { readonly at: number; readonly holders: ShardHolders } | undefined;
+
   constructor(private readonly props: StatusProps) {
     this.#logs = new LastLogs(props.client, props.now);
   }
 
   async report(snapshot: ClusterSnapshot): Promise<StatusReport> {
     const { apiGroup, namespace, selection, kinds } = this.props;
-    const [{ logs, omitted: omittedLogs }, queues] = await Promise.all([
+    const [{ logs, omitted: omittedLogs }, queues, holders] = await Promise.all([
       this.#logs.of(snapshot.of(POD) as readonly PodObject[]),
       this.#queuesOf(snapshot),
+      this.#holders(),
     ]);
     const props = { apiGroup, logs, queues: queues.lengths, ...(kinds ? { kinds } : {}) };
-    const resources = treesOf(snapshot, props, selection);
+    const resources = withReplicas(treesOf(snapshot, props, selection), holders, kinds);
     const omittedQueues = resources.length > 0 ? queues.omitted : [];
     return {
       version: 1,
@@ -74,6 +78,14 @@ export class StatusReporter {
     if (omitted.some(({ what }) => what === resourceName))
       throw new CliError(`forbidden: cannot list ${resourceName}${place}`);
     if (name !== undefined) throw new CliError(`${objectKind.kind} "${name}" not found${place}`);
+  }
+
+  /** Listed again after some time: shards change their holder seldom. */
+  async #holders(): Promise<ShardHolders> {
+    const { client, apiGroup, now } = this.props;
+    if (!this.#listed || now() - this.#listed.at >= SCRAPE_INTERVAL_MS)
+      this.#listed = { at: now(), holders: await shardHolders(client, apiGroup) };
+    return this.#listed.holders;
   }
 
   /** Only the first report waits for the scrape: later ones show the last result until the next. */

@@ -18,7 +18,10 @@ test('a terminal has one line with a bar, until the step is done', () => {
   print({ message: 'building: done', elapsedSeconds: 2, portion: { ...HALF, done: 2_600 } });
   print({ message: 'starting', elapsedSeconds: 0.5 });
   const [bar = '', full = '', ...rest] = text().split(ESCAPE);
-  assert.equal(bar, '\r[############------------]  50 %  building: 1300 of 2600 packages, 1 s left');
+  assert.equal(
+    bar,
+    '\r[############------------]  50 %  building: 1300 of 2600 packages, 1 s left',
+  );
   assert.equal(full, '\r[########################] 100 %  building: done: 2600 of 2600 packages');
   assert.deepEqual(rest, ['\n[   0.5 s] starting\n']);
 });

@@ -1,4 +1,5 @@
 import { DEFAULT_IDS, DEFAULT_SETTINGS } from '../../../constructs/kit/settings.js';
+import { MAX_SHARDS } from '../../../runner/config/operator-flags.js';
 import { DEFAULT_POLICY } from '../../../constructs/kit/tenant-policy.js';
 import type { Group, Value, Values } from './values.js';
 
@@ -64,12 +65,17 @@ function imageValues(lifted: Lifted): Values {
     }),
     replicas: value(
       1,
-      'Number of replicas. One is the leader, the others stand by with warm caches.',
+      'Number of replicas. One is the leader, the others stand by with warm caches; with shards, all work.',
       {
         type: 'integer',
         minimum: 0,
         maximum: 10,
       },
+    ),
+    shards: value(
+      1,
+      'Shards that the replicas divide all benches into; set as many replicas. 1: one leader for all.',
+      { type: 'integer', minimum: 1, maximum: MAX_SHARDS },
     ),
   };
 }

@@ -67,6 +67,8 @@ function namedDimensions(tokens: Tokens): readonly Dimension[] {
   const metricsNamespace = tokens.value(NAMESPACE);
   const kedaNamespace = tokens.value('.Values.kedaNamespace');
   const webhookClientCa = tokens.value('.Values.webhooks.clientCA');
+  // A token stands for the number.
+  const shards = tokens.value('.Values.shards') as unknown as number;
   const isKeda = `.Values.kedaNamespace "${DEFAULT_SETTINGS.kedaNamespace}"`;
   return [
     [
@@ -78,6 +80,10 @@ function namedDimensions(tokens: Tokens): readonly Dimension[] {
     [
       { when: 'not .Values.webhooks.clientCA', props: {} },
       { when: '.Values.webhooks.clientCA', props: { webhookClientCa } },
+    ],
+    [
+      { when: 'le (int .Values.shards) 1', props: {} },
+      { when: 'gt (int .Values.shards) 1', props: { shards } },
     ],
     [
       { when: `eq ${isKeda}`, props: {} },
