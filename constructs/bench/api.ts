@@ -170,9 +170,9 @@ export interface ComponentResources {
   readonly workerLong?: Resources;
 }
 
-/** Pod templates by component: `gunicorn`, `nginx`, `socketio`, `scheduler`, `workerDefault`, `workerShort`, `workerLong`, `jobs`, `redis`, `database`.
- * @maxProperties 10
- * @cel self.all(k, k in ['gunicorn', 'nginx', 'socketio', 'scheduler', 'workerDefault', 'workerShort', 'workerLong', 'jobs', 'redis', 'database']) ;; the components of a bench are gunicorn, nginx, socketio, scheduler, workerDefault, workerShort, workerLong, jobs, redis and database */
+/** Pod templates by component: `gunicorn`, `nginx`, `socketio`, `scheduler`, `workerDefault`, `workerShort`, `workerLong`, `workers` (the workers of `spec.workers`), `jobs`, `redis`, `database`.
+ * @maxProperties 11
+ * @cel self.all(k, k in ['gunicorn', 'nginx', 'socketio', 'scheduler', 'workerDefault', 'workerShort', 'workerLong', 'workers', 'jobs', 'redis', 'database']) ;; the components of a bench are gunicorn, nginx, socketio, scheduler, workerDefault, workerShort, workerLong, workers, jobs, redis and database */
 export interface BenchPodTemplates {
   readonly [component: string]: ComponentPodTemplate;
 }

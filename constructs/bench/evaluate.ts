@@ -20,6 +20,7 @@ import type { AppBench } from './api.js';
 import { assetsOf, printingCondition } from './assets.js';
 import { benchWorkerScale } from './chart.js';
 import { evaluateBenchPhase } from './phase.js';
+import { databaseCondition } from './database.js';
 import { benchWorkersWanted, type BenchInputs } from './resolve.js';
 import { fieldsWithoutEffect } from './without-effect.js';
 import { upgradeCondition, upgradeStatus } from './upgrade.js';
@@ -55,6 +56,7 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
       ...versionCondition(observation.resource),
       ...fieldsIgnored(fieldsWithoutEffect(observation.resource)),
       ...scalingCondition(workers, obstacle, scaledGroups(observation)),
+      ...databaseCondition(inputs.tlsFailure),
       ...metricsCondition(observation),
       ...printingCondition(assets),
       ...configuration.conditions,

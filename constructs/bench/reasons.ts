@@ -9,6 +9,7 @@ export const benchReasons = {
   ...AUTOSCALING_REASONS,
   ...CONFIGURATION_REASONS,
   SitesExist: 'waiting',
+  DatabaseTlsFailed: 'failure',
   ExporterFailed: 'failure',
   ProgramMissing: 'failure',
   UntestedVersion: 'invalid',

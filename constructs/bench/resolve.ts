@@ -33,6 +33,7 @@ import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
 import type { AppSite } from '../site/api.js';
 import type { AppBench } from './api.js';
+import { resolveTlsFailure, type TlsFailure } from './database.js';
 import { benchConfigHash, benchInitRun } from './init.js';
 import type { OutsideServer } from './network.js';
 import type { NginxSite } from './nginx-config.js';
@@ -66,6 +67,8 @@ export interface BenchInputs {
    * egress is limited.
    */
   readonly databases: readonly OutsideServer[];
+  /** Why a site makes no encrypted connection to the bench's server; undefined where none fails. */
+  readonly tlsFailure: TlsFailure | undefined;
   /** The upgrade of the sites; undefined where all are on the bench's image. */
   readonly upgrade: UpgradePlan | undefined;
   /** With another value the init Job runs again. */
@@ -115,6 +118,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
       wanted: (group) => benchWorkersWanted(bench, { model, keda }, group),
     }),
     databases: outsideDatabases(bench, model, reader),
+    tlsFailure: resolveTlsFailure(model, reader),
     upgrade: planUpgrade(bench, model.image.reference, progress),
     runAgain: runAgainOf(bench),
     configuration: configurationOf(bench, model, version, reader),

@@ -2167,7 +2167,7 @@ export const spec: Schema = {
       type: 'object',
       description:
         'Settings of the pods of single components, over those of `podTemplate`: environment variables, volumes, sidecars, placement. `Dedicated` sites take those of their components.',
-      maxProperties: 10,
+      maxProperties: 11,
       additionalProperties: {
         type: 'object',
         description:
@@ -2297,9 +2297,9 @@ export const spec: Schema = {
       },
       'x-kubernetes-validations': [
         {
-          rule: "self.all(k, k in ['gunicorn', 'nginx', 'socketio', 'scheduler', 'workerDefault', 'workerShort', 'workerLong', 'jobs', 'redis', 'database'])",
+          rule: "self.all(k, k in ['gunicorn', 'nginx', 'socketio', 'scheduler', 'workerDefault', 'workerShort', 'workerLong', 'workers', 'jobs', 'redis', 'database'])",
           message:
-            'the components of a bench are gunicorn, nginx, socketio, scheduler, workerDefault, workerShort, workerLong, jobs, redis and database',
+            'the components of a bench are gunicorn, nginx, socketio, scheduler, workerDefault, workerShort, workerLong, workers, jobs, redis and database',
         },
       ],
     },

@@ -14,12 +14,14 @@ import {
 import type { Component } from '../kit/api.js';
 
 /** A component whose pods can have a template. */
-export type PodComponent = Component | 'jobs' | 'redis' | 'database';
+export type PodComponent = Component | 'workers' | 'jobs' | 'redis' | 'database';
 
 /** What the operator has in the pods of a component: a template leaves it as it is. */
 export interface OwnPod {
   /** Value of the label `app.kubernetes.io/component` of the pods; undefined for all other pods. */
   readonly label?: string;
+  /** How that label, and the name of the container, begin, where a spec names what follows. */
+  readonly prefix?: string;
   /** The containers that take variables and mounts. */
   readonly containers: readonly string[];
   /** Variables that are set or read, by name; `X_*` stands for all that begin with `X_`. */
@@ -53,13 +55,17 @@ const OPERATOR_DIR = '/app-operator';
 /** Above the bench is the home of the user, where other programs have their settings. */
 const BENCH_FOLDERS = [BENCH_DIR, OPERATOR_DIR];
 
-const framework = (container: string, ports: readonly number[] = []): OwnPod => ({
-  label: container,
+const frameworkPod = (container: string, ports: readonly number[] = []): OwnPod => ({
   containers: [container],
   variables: FRAMEWORK,
   folders: BENCH_FOLDERS,
   ports,
   shared: ['sites', 'scratch'],
+});
+
+const framework = (container: string, ports: readonly number[] = []): OwnPod => ({
+  label: container,
+  ...frameworkPod(container, ports),
 });
 
 /** The components, as users name them. */
@@ -78,6 +84,11 @@ export const POD_COMPONENTS: Readonly<Record<PodComponent, OwnPod>> = {
   workerDefault: framework('worker-default'),
   workerShort: framework('worker-short'),
   workerLong: framework('worker-long'),
+  workers: {
+    // Each container is called as its workers: users call all of them `worker`.
+    ...frameworkPod('worker'),
+    prefix: 'worker-',
+  },
   jobs: {
     // Each Job's container has another name: users call all of them `job`.
     containers: ['job'],
@@ -112,12 +123,17 @@ export const POD_COMPONENTS: Readonly<Record<PodComponent, OwnPod>> = {
 export const SYSTEM_FOLDERS = ['/tmp', '/dev', '/proc', '/sys', '/bin', '/lib', '/usr', '/etc'];
 
 /** Every container of the operator, in whichever pod. */
-export const OWN_CONTAINERS = [
+const OWN_CONTAINERS = [
   ...['gunicorn', 'nginx', 'socketio', 'scheduler', 'metrics', 'cache', 'queue', 'assets'],
   ...['worker-default', 'worker-short', 'worker-long', 'queue-prefix', 'mariadb', 'postgres'],
   ...['init', 'drop', 'reopen', 'documents', 'backup', 'backup-delete', 'database-admin'],
   ...['store-signer', 'job', 'database'],
 ];
+
+/** Whether a container of the operator has the name, in a component or in any other. */
+export function isOwnContainer({ prefix }: OwnPod, name: string): boolean {
+  return OWN_CONTAINERS.includes(name) || (prefix !== undefined && name.startsWith(prefix));
+}
 
 /** Every volume of the operator, in whichever pod. */
 export const OWN_VOLUMES = [
@@ -170,5 +186,10 @@ export function isOwnVariable({ variables }: OwnPod, name: string): boolean {
 /** The component of pods; undefined for the exporter, which has no template. */
 export function podComponent(label: string): PodComponent | undefined {
   const names = Object.keys(POD_COMPONENTS) as PodComponent[];
-  return names.find((name) => POD_COMPONENTS[name].label === label);
+  const hasPrefix = ({ prefix }: OwnPod): boolean =>
+    prefix !== undefined && label.startsWith(prefix);
+  return (
+    names.find((name) => POD_COMPONENTS[name].label === label) ??
+    names.find((name) => hasPrefix(POD_COMPONENTS[name]))
+  );
 }

@@ -13,10 +13,10 @@ import type {
 } from './pod-template-types.js';
 import {
   isOwnAnnotation,
+  isOwnContainer,
   isOwnLabel,
   isOwnVariable,
   OWN_CLAIM_SUFFIXES,
-  OWN_CONTAINERS,
   OWN_PORT_NAMES,
   OWN_SECRET_SUFFIXES,
   OWN_VOLUMES,
@@ -350,6 +350,7 @@ function takesEnvFrom(component: PodComponent): boolean {
 function resourcesField(component: PodComponent): string {
   if (component === 'redis') return 'spec.redisConfig.resources';
   if (component === 'database') return 'spec.dbConfig.resources';
+  if (component === 'workers') return 'spec.workers[].resources';
   return `spec.componentResources.${component}`;
 }
 
@@ -361,7 +362,7 @@ function addedProblems(
 ): readonly Problem[] {
   const { name, ports } = container;
   const named = own.containers.join(', ');
-  const reserved: Problem[] = OWN_CONTAINERS.includes(name)
+  const reserved: Problem[] = isOwnContainer(own, name)
     ? [
         {
           path: `${path}.name`,

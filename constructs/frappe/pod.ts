@@ -190,7 +190,8 @@ export function withPodTemplates(
           JsonPatch.add(`${at}/spec/affinity`, ordered(affinity)),
         ) as object)
       : (typed() as object);
-    if (component === undefined) return placed;
+    // Pods of own queues stay as they were written before these had templates.
+    if (component === undefined || (component === 'workers' && !template)) return placed;
     const pod = at.split('/').slice(1).reduce<unknown>(fieldOf, placed) as PodJson;
     const selector = selectorLabels(pods);
     const merged = withComponentTemplate(pod, component, template, { selector });

@@ -293,9 +293,9 @@ export interface SiteResources {
   readonly workerLong?: Resources;
 }
 
-/** Pod templates by component: `gunicorn`, `workerDefault`, `workerShort`, `workerLong`, `jobs`, `database`.
- * @maxProperties 6
- * @cel self.all(k, k in ['gunicorn', 'workerDefault', 'workerShort', 'workerLong', 'jobs', 'database']) ;; the components of a site are gunicorn, workerDefault, workerShort, workerLong, jobs and database */
+/** Pod templates by component: `gunicorn`, `workerDefault`, `workerShort`, `workerLong`, `workers` (the site's own workers of `workers` of its bench), `jobs`, `database`.
+ * @maxProperties 7
+ * @cel self.all(k, k in ['gunicorn', 'workerDefault', 'workerShort', 'workerLong', 'workers', 'jobs', 'database']) ;; the components of a site are gunicorn, workerDefault, workerShort, workerLong, workers, jobs and database */
 export interface SitePodTemplates {
   readonly [component: string]: ComponentPodTemplate;
 }

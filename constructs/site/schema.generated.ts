@@ -1311,7 +1311,7 @@ export const spec: Schema = {
       type: 'object',
       description:
         "Settings of the pods of the site's own components and Jobs, over those of its bench and of `podTemplate`.",
-      maxProperties: 6,
+      maxProperties: 7,
       additionalProperties: {
         type: 'object',
         description:
@@ -1441,9 +1441,9 @@ export const spec: Schema = {
       },
       'x-kubernetes-validations': [
         {
-          rule: "self.all(k, k in ['gunicorn', 'workerDefault', 'workerShort', 'workerLong', 'jobs', 'database'])",
+          rule: "self.all(k, k in ['gunicorn', 'workerDefault', 'workerShort', 'workerLong', 'workers', 'jobs', 'database'])",
           message:
-            'the components of a site are gunicorn, workerDefault, workerShort, workerLong, jobs and database',
+            'the components of a site are gunicorn, workerDefault, workerShort, workerLong, workers, jobs and database',
         },
       ],
     },

@@ -84,14 +84,18 @@ suite('databases that require TLS', { skip }, () => {
 
   suite('with a wrong CA', { concurrency: true }, () => {
     for (const provider of PROVIDERS) {
-      test(`${provider}: sites name it, a running one stays up, and the right one takes effect without a restart`, async () => {
+      test(`${provider}: sites and bench name it, a running one stays up, and the right one takes effect without a restart`, async () => {
         const [running, late] = [`${provider}-site`, `${provider}-late`];
         const before = await podsOf(provider);
         await cluster.apply(namespace, caSecret(provider, other), siteOn(provider, late));
         const words = new RegExp(
           `${hostOf(provider)}:\\d+: the server's certificate is not of the CA in tls.caSecretRef`,
         );
-        await Promise.all([running, late].map((site) => names(site, words)));
+        await Promise.all([running, late].map((site) => names('AppSite', site, words)));
+        await names('AppBench', provider, words);
+        const bench = await cluster.the('AppBench', namespace, provider);
+        assert.equal(conditionOf(bench, 'DatabaseReady')?.reason, 'DatabaseTlsFailed');
+        assert.equal(conditionOf(bench, 'Ready')?.status, 'True');
         const held = await cluster.the('AppSite', namespace, late);
         assert.equal(held.status?.['phase'], 'Provisioning');
         assert.equal(await userOf(running, provider).ping(), 200);
@@ -103,7 +107,8 @@ suite('databases that require TLS', { skip }, () => {
         await userOf(late, provider).answers();
         await cluster.until('the status to name no failure', async () => {
           const site = await cluster.the('AppSite', namespace, running);
-          return !JSON.stringify(site.status).includes('DatabaseTlsFailed');
+          const bench = await cluster.the('AppBench', namespace, provider);
+          return !JSON.stringify([site.status, bench.status]).includes('DatabaseTlsFailed');
         });
         assert.deepEqual(await podsOf(provider), before);
         await onlyEncrypted(provider);
@@ -147,8 +152,8 @@ suite('databases that require TLS', { skip }, () => {
       .sort();
   }
 
-  function names(site: string, words: RegExp): Promise<unknown> {
-    return cluster.becomes('AppSite', namespace, site, {
+  function names(kind: 'AppSite' | 'AppBench', name: string, words: RegExp): Promise<unknown> {
+    return cluster.becomes(kind, namespace, name, {
       what: `says ${words.source}`,
       check: (object) => words.test(JSON.stringify(object.status ?? {})),
       timeoutMs: COMPLAINT_MS,

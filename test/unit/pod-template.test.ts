@@ -4,12 +4,13 @@ import fc from 'fast-check';
 
 import {
   isOwnAnnotation,
+  isOwnContainer,
   isOwnLabel,
   isOwnVariable,
-  OWN_CONTAINERS,
   OWN_PORT_NAMES,
   OWN_VOLUMES,
   POD_COMPONENTS,
+  podComponent,
   type OwnPod,
 } from '../../constructs/frappe/pod-components.js';
 import {
@@ -77,6 +78,8 @@ const own = (container: Fields): Resource =>
 const sidecar = (container: Fields): Resource =>
   pod('gunicorn', { containers: [{ name: 'logs', image: 'logs:1', ...container }] });
 const env = (item: Fields): Resource => own({ env: [{ name: 'A', ...item }] });
+const worker = (container: Fields): Resource =>
+  pod('workers', { containers: [{ name: 'worker', ...container }] });
 const job = (container: Fields): Resource =>
   pod('jobs', { containers: [{ name: 'job', ...container }] });
 const volume = (item: Fields): Resource =>
@@ -94,6 +97,7 @@ const metadata = (fields: Fields): Resource => benchWith('nginx', { metadata: fi
 const ROOT = 'spec.componentPodTemplates.gunicorn';
 const AT = `${ROOT}.spec`;
 const OWN = `${AT}.containers[0]`;
+const WORKER = 'spec.componentPodTemplates.workers.spec.containers[0]';
 const HIDES = "which the operator's container needs; mount it elsewhere";
 const TAKES = 'a template may set env, envFrom, volumeMounts';
 const OTHERS = 'the administrator of the cluster allows others by --pod-security-level';
@@ -118,7 +122,21 @@ const BAD: Readonly<Record<string, readonly Case[]>> = {
     ['a spread without a skew', pod('gunicorn', { topologySpreadConstraints: [{ topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }] }), `${AT}.topologySpreadConstraints[0].maxSkew: Required value`], // prettier-ignore
     ['a toleration of an unknown effect', pod('gunicorn', { tolerations: [{ effect: 'Never' }] }), `${AT}.tolerations[0].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`], // prettier-ignore
     ['a template that is text', benchWith('gunicorn', 'x' as unknown as Fields), `${ROOT}: Invalid value: "string": ${ROOT} in body must be of type object: "string"`], // prettier-ignore
-    ['an unknown component', pod('web', {}), 'spec.componentPodTemplates: Invalid value: the components of a bench are gunicorn, nginx, socketio, scheduler, workerDefault, workerShort, workerLong, jobs, redis and database'], // prettier-ignore
+    ['an unknown component', pod('web', {}), 'spec.componentPodTemplates: Invalid value: the components of a bench are gunicorn, nginx, socketio, scheduler, workerDefault, workerShort, workerLong, workers, jobs, redis and database'], // prettier-ignore
+  ],
+  'workers of own queues': [
+    ...['worker-imports', 'worker-default', 'worker-x'].map(
+      (name): Case => [name, pod('workers', { containers: [{ name, image: 'x' }] }), `spec.componentPodTemplates.workers.spec.containers[0].name: Unsupported value: "${name}": the operator's containers of workers are: worker; give a further container another name`], // prettier-ignore
+    ),
+    ['an init container of that name', pod('workers', { initContainers: [{ name: 'worker-imports', image: 'x' }] }), 'spec.componentPodTemplates.workers.spec.initContainers[0].name: Unsupported value: "worker-imports": the operator\'s containers of workers are: worker; give a further container another name'], // prettier-ignore
+    ['resources', worker({ resources: {} }), `${WORKER}.resources: Forbidden: container "worker": set spec.workers[].resources; ${TAKES}`], // prettier-ignore
+    ['a command', worker({ command: ['sh'] }), `${WORKER}.command: Forbidden: container "worker": the operator sets command; ${TAKES}`], // prettier-ignore
+    ['an image', worker({ image: 'x' }), `${WORKER}.image: Forbidden: container "worker": the operator sets image; set spec.image of the AppBench; ${TAKES}`], // prettier-ignore
+    ['a variable of the framework', worker({ env: [{ name: 'BENCH_ID', value: 'x' }] }), `${WORKER}.env[0].name: Invalid value: "BENCH_ID": the operator's container reads this variable; use another name`], // prettier-ignore
+    ['the folder of the sites', pod('workers', { volumes: [{ name: 'a', emptyDir: {} }], containers: [{ name: 'worker', volumeMounts: [{ name: 'a', mountPath: '/home/frappe/frappe-bench/sites' }] }] }), `${WORKER}.volumeMounts[0].mountPath: Invalid value: "/home/frappe/frappe-bench/sites": hides /home/frappe/frappe-bench, ${HIDES}`], // prettier-ignore
+    ['the label of its selector', benchWith('workers', { metadata: { labels: { app: 'x' } } }), 'spec.componentPodTemplates.workers.metadata.labels[app]: Invalid value: "app": the operator sets it; use another key'], // prettier-ignore
+    ['a sidecar without an image', pod('workers', { containers: [{ name: 'logs' }] }), 'spec.componentPodTemplates.workers.spec.containers[0].image: Required value: a further container needs an image; the operator\'s containers of workers are: worker'], // prettier-ignore
+    ['the network of the node', pod('workers', { hostNetwork: true }), 'spec.componentPodTemplates.workers.spec.hostNetwork: Forbidden: a pod template may not set this field; supported fields: containers, initContainers, volumes, nodeSelector, tolerations, affinity, topologySpreadConstraints, hostAliases, dnsPolicy, dnsConfig, runtimeClassName, priorityClassName, serviceAccountName, terminationGracePeriodSeconds'], // prettier-ignore
   ],
   metadata: [
     ...[
@@ -469,19 +487,16 @@ describe('what the operator has is protected', () => {
   ) => {
     for (const { objects } of ALL) {
       for (const template of podTemplates(objects)) {
-        const known = Object.values(POD_COMPONENTS).find(
-          ({ label }) => label === template.component,
-        );
-        // The exporter and the workers of queues of one's own have no template.
-        if (!known && /^(metrics$|worker-)/.test(template.component)) continue;
-        check(known ?? POD_COMPONENTS.jobs, template);
+        // The exporter has no template.
+        if (template.component === 'metrics') continue;
+        check(POD_COMPONENTS[podComponent(template.component) ?? 'jobs'], template);
       }
     }
   };
   test('each container, volume and port has a name that no template can take', () => {
-    each((_component, template) => {
+    each((component, template) => {
       for (const { name, ports = [] } of containersOf(template)) {
-        assert.ok(OWN_CONTAINERS.includes(name), name);
+        assert.ok(isOwnContainer(component, name), name);
         for (const port of ports) assert.ok(OWN_PORT_NAMES.includes(port.name), port.name);
       }
       for (const { name } of template.spec.volumes) assert.ok(OWN_VOLUMES.includes(name), name);
@@ -522,13 +537,15 @@ describe('what the operator has is protected', () => {
 
 test('a template changes the pods of its component only', () => {
   const plain = podsOf({});
-  for (const [component, { label }] of Object.entries(POD_COMPONENTS)) {
+  for (const [component, { label, prefix }] of Object.entries(POD_COMPONENTS)) {
     const changed = podsOf({ [component]: { metadata: { labels: { a: 'b' } } } });
     const differing = [...changed].filter(([of, json]) => json !== plain.get(of)).map(([of]) => of);
     assert.equal(differing.length, 1, component);
     assert.match(
       differing[0] ?? '',
-      new RegExp(`-${label ?? 'init'}$|^StatefulSet demo-bench-db$`),
+      new RegExp(
+        `-${label ?? (prefix === undefined ? 'init' : `${prefix}imports`)}$|^StatefulSet demo-bench-db$`,
+      ),
     );
   }
 });
@@ -544,7 +561,8 @@ test('a template is no reason for a Job to run again', () => {
 
 /** What makes the pods of a bench, or whole objects of a kind, as JSON. */
 function podsOf(componentPodTemplates: Fields, ofKind?: string): ReadonlyMap<string, string> {
-  const bench = aReadyBench({ componentPodTemplates });
+  const workers = [{ name: 'imports', queues: ['imports'] }];
+  const bench = aReadyBench({ componentPodTemplates, workers });
   const kind = kindOf(bench);
   const inputs = kind.resolve(bench, aReader([bench, SECRET]));
   const objects = graphOf(kind, bench, (scope, id) =>
