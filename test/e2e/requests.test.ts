@@ -131,7 +131,10 @@ suite('requests', { skip }, () => {
       assert.match(await client.receive(), /^40\/s\.example\.com,\{"sid"/, host);
       await cluster.exec(namespace, gunicorn, [...publish, '--kwargs', kwargs]);
       let event = await client.receive();
-      while (event === '2') event = await client.receive();
+      while (event === '2') {
+        client.send('3');
+        event = await client.receive();
+      }
       assert.equal(event, '42/s.example.com,["news",{"text":"hello"}]', host);
       client.close();
     }

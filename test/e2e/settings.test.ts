@@ -304,7 +304,11 @@ suite('settings', { skip }, () => {
       const bench = ['bench', '--site', SITE, 'set-config'];
       await exec(pod, [...bench, 'mail_server', 'smtp.attacker.example']);
       await exec(pod, [...bench, 'chosen_by_hand', 'kept']);
-      assert.equal(await configured('mail_server'), 'smtp.attacker.example');
+      // A web process of version 16 reads a site's configuration once in 60 s.
+      await cluster.until(
+        'the framework to read the changed value',
+        async () => (await configured('mail_server')) === 'smtp.attacker.example',
+      );
       const annotations = { 'app-operator.io/run-again': 'now' };
       await cluster.patch('AppSite', namespace, 'shop', { metadata: { annotations } });
       await cluster.until(
