@@ -280,7 +280,7 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     const settings = FRAPPE_VERSION >= 16 ? ['tabSingles'] : [];
     const expected = ['tabInstalled Application', 'tabUser', ...settings];
     assert.deepEqual(
-      other.filter((table) => !expected.includes(table)),
+      other.filter((table) => !expected.includes(table ?? '')),
       [],
     );
   });
