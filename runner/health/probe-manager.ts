@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Probe, ProbeResult, RealtimeProbe } from '../../constructs/kit/kind.js';
+import { backoffMs } from '../backoff.js';
 import { WorkQueue } from '../controller/workqueue.js';
 import { probe } from './http-probe.js';
 import { probeRealtime } from './realtime-probe.js';
@@ -35,16 +36,26 @@ const FRESH_MS = 60_000;
 /** The same of a websocket, which takes three requests and the framework's check of a session. */
 const REALTIME_FRESH_MS = 600_000;
 const BACKOFF_MS = { first: 500, most: 15_000 };
-const JOINED: ProbeResult = { ok: true, message: '', advisory: true };
+/** Of a websocket, on which readiness does not depend. */
+const REALTIME_BACKOFF_MS = { first: 500, most: 300_000 };
 const WAITING: ProbeResult = { ok: false, message: 'waiting for the first answer' };
+
+/** The last check of a resource's websocket. */
+interface Join {
+  readonly result: ProbeResult;
+  /** When the first of the failures in a row was; undefined if it passed. */
+  readonly failingSince: number | undefined;
+  /** When it is repeated, unless the resource or its bench changes before. */
+  readonly dueAt: number;
+}
 
 /** A resource whose checks are repeated until it is forgotten. */
 interface Checked {
   readonly target: ProbeTarget;
   planKey: string | undefined;
   results: readonly ProbeResult[] | undefined;
-  /** When the websocket's check last passed; undefined asks for one. */
-  joinedAt: number | undefined;
+  /** The last check of a websocket; undefined asks for one. */
+  join: Join | undefined;
   /** The failed ones of the results that the last reconcile has read. */
   read: readonly ProbeResult[];
   readonly abort: AbortController;
@@ -80,7 +91,7 @@ export class ProbeManager {
     const checked = this.#same(key, target) ?? this.#start(key, target);
     if (checked.planKey !== target.planKey) {
       checked.planKey = target.planKey;
-      checked.joinedAt = undefined;
+      checked.join = undefined;
       this.#queue.add(key);
     }
     const results = checked.results ?? (target.wasReady ? [] : [WAITING]);
@@ -114,13 +125,13 @@ export class ProbeManager {
     this.forget(target);
     const { planKey } = target;
     const abort = new AbortController();
-    const checked = { target, planKey, results: undefined, joinedAt: undefined, read: [], abort };
+    const checked = { target, planKey, results: undefined, join: undefined, read: [], abort };
     this.#checked.set(key, checked);
     this.#queue.add(key);
     return checked;
   }
 
-  /** @throws if a check failed, so that the queue repeats it with backoff */
+  /** @throws if a check failed that is not advisory, so that the queue repeats it with backoff */
   async #check(key: string): Promise<void> {
     const checked = this.#checked.get(key);
     if (!checked) return;
@@ -134,18 +145,30 @@ export class ProbeManager {
     checked.results = results;
     const failed = failedOf(results);
     if (!isDeepStrictEqual(failed, checked.read)) this.props.enqueue(target.owner);
-    if (failed.length > 0) throw new Error('a check failed');
-    this.#queue.addAfter(key, FRESH_MS * (0.9 + this.props.random() / 10));
+    if (failed.some(({ advisory }) => !advisory)) {
+      // A site that answers again may have a websocket again.
+      if (checked.join?.result.ok === false) checked.join = undefined;
+      throw new Error('a check failed');
+    }
+    const freshMs = FRESH_MS * (0.9 + this.props.random() / 10);
+    const joinMs = checked.join ? checked.join.dueAt - this.props.monotonic() : freshMs;
+    this.#queue.addAfter(key, Math.min(freshMs, Math.max(0, joinMs)));
   }
 
-  /** Joins by a websocket, if the last time that this passed is long ago. */
+  /** Joins by a websocket, if that is due. */
   async #join(checked: Checked, wanted: RealtimeProbe): Promise<ProbeResult> {
-    const { joinedAt, abort } = checked;
-    const now = this.props.monotonic();
-    if (joinedAt !== undefined && now - joinedAt < REALTIME_FRESH_MS) return JOINED;
-    checked.joinedAt = undefined;
+    const { join, planKey, abort } = checked;
+    const { monotonic, random } = this.props;
+    if (join && monotonic() < join.dueAt) return join.result;
     const result = await probeRealtime(wanted, abort.signal);
-    if (result.ok) checked.joinedAt = now;
+    const now = monotonic();
+    const failingSince = result.ok ? undefined : (join?.failingSince ?? now);
+    const ms =
+      failingSince === undefined
+        ? REALTIME_FRESH_MS
+        : backoffMs(now - failingSince, REALTIME_BACKOFF_MS, random());
+    // A change that came meanwhile asks for another check.
+    if (checked.planKey === planKey) checked.join = { result, failingSince, dueAt: now + ms };
     return result;
   }
 }

@@ -16,16 +16,19 @@ import type { AuditEvent } from '../../testbed/controlplane/audit.js';
 import { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, API_VERSION, aSite } from './support/builders.js';
-import { addKind, at, conditionOf } from './support/objects.js';
+import { addKind, at, conditionOf, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 import { ProxiedOperators } from './support/proxied-operators.js';
 
 const SHARDS = 3;
+/** What Kubernetes makes of children. */
+const MADE = new Set(['Pod', 'ReplicaSet', 'EndpointSlice', 'ControllerRevision']);
 /** As `install --shards` sets it. */
 const LEASE = '--leader-elect-lease-duration=10s';
 const TAKEOVER_MS = 20_000;
 const KEYS = metadataKeysFor('app-operator.io');
 const OTHER = 'replica-d';
+const ALONE = 'replica-e';
 const USERS = ['replica-a', 'replica-b', 'replica-c'];
 
 let cluster: Cluster;
@@ -66,7 +69,7 @@ async function allow(place: string, rules: readonly object[]): Promise<void> {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const metadata = { name: 'shards' };
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: metadata.name };
-  const subjects = [...USERS, OTHER].map((name) => ({
+  const subjects = [...USERS, OTHER, ALONE].map((name) => ({
     ...{ apiGroup: roleRef.apiGroup, kind: 'User', name },
   }));
   await cluster.apply(
@@ -150,6 +153,14 @@ async function followsItsSite(bench: string): Promise<void> {
   });
 }
 
+/** The uids of what must never be created again. */
+async function unique(): Promise<readonly (string | undefined)[]> {
+  const kinds = ['Job', 'Secret', 'PersistentVolumeClaim'];
+  const lists = await Promise.all(kinds.map((kind) => cluster.list(kind, namespace)));
+  const ours = lists.flat().filter(({ metadata }) => metadata.labels?.[KEYS.owner]);
+  return ours.map(({ metadata }) => metadata.uid);
+}
+
 interface Write {
   readonly user: string;
   readonly from: number;
@@ -182,55 +193,65 @@ describe('three replicas with three shards', { concurrency: 1 }, () => {
   /** How often a shard may have got another holder. */
   let handOvers = 0;
 
-  test('divide the benches', async () => {
-    await Promise.all(USERS.map((user) => start(user)));
-    await balanced();
+  test('divide the benches of a leader without shards, whose Lease they wait for', async () => {
+    const flags = ['--leader-elect', `--leader-election-namespace=${system}`];
+    const options = { user: ALONE, groups: [], namespaces: [namespace] };
+    const alone = await operators.start(undefined, options, flags);
     for (const bench of benches) {
-      await cluster.apply(
-        namespace,
-        aBench(bench),
-        aSite(`s-${bench}`, { bench, workloads: 'Shared' }),
-      );
+      const site = aSite(`s-${bench}`, { bench, workloads: 'Shared' });
+      await cluster.apply(namespace, aBench(bench), site);
     }
     for (const bench of benches) {
       await cluster.applied('AppBench', namespace, bench);
       await cluster.ready('AppSite', namespace, `s-${bench}`);
     }
+    assert.deepEqual(await cluster.list('Service', namespace, KEYS.bucket), []);
+    const before = await unique();
+    const starting = await Promise.all(USERS.map((user) => start(user)));
+    await starting[0]?.logged('waiting for a replica without shards to end');
+    await alone.stop();
+    const held = await balanced();
+    await cluster.until('all children have their bucket', async () => {
+      const others = (await cluster.children(namespace)).filter(
+        ({ kind, metadata }) => metadata.labels?.[KEYS.bucket] === undefined && !MADE.has(kind),
+      );
+      if (others.length > 0) throw new Error(others.map(nameOf).join());
+      return true;
+    });
+    assert.deepEqual(await unique(), before, 'nothing is created again');
     for (const bench of benches) await followsItsSite(bench);
-    const held = await holders();
     const writes = await writesByObject();
     for (const [shard, bench] of benches.entries()) {
-      for (const key of [`appbenchs/${namespace}/${bench}`, `appsites/${namespace}/s-${bench}`]) {
-        const users = new Set(writes.get(key)?.map(({ user }) => user));
-        assert.deepEqual([...users], [held[shard]], key);
-      }
+      const users = writes.get(`services/${namespace}/${bench}-nginx`)?.map(({ user }) => user);
+      assert.deepEqual([...new Set(users)], [held[shard]]);
+      const last = writes.get(`sitejobs/${namespace}/late-${bench}`)?.at(-1)?.user;
+      assert.equal(last, held[shard]);
     }
-    const unlabelled = (await cluster.children(namespace)).filter(
-      ({ metadata }) =>
-        metadata.labels?.[KEYS.bucket] === undefined && metadata.labels?.[KEYS.owner],
-    );
-    const made = new Set(['Pod', 'ReplicaSet', 'PersistentVolumeClaim', 'ControllerRevision']);
-    assert.deepEqual(
-      unlabelled
-        .filter(({ kind }) => !made.has(kind))
-        .map(({ kind, metadata }) => [kind, metadata.name]),
-      [],
-    );
   });
 
   test('repair a child whose bucket was edited or removed', async () => {
     const [bench = ''] = benches;
-    const name = `${bench}-nginx`;
     const bucket = String(bucketOf(`${namespace}/${bench}`));
     const foreign = String(bucketOf(`${namespace}/${benches[1] ?? ''}`));
-    for (const edited of [foreign, 'none', null]) {
-      const labels = { [KEYS.bucket]: edited };
-      await cluster.patch('Service', namespace, name, { metadata: { labels } });
-      await cluster.until(`the bucket ${String(edited)} is repaired`, async () => {
-        const live = await cluster.the('Service', namespace, name);
-        return live.metadata.labels?.[KEYS.bucket] === bucket;
-      });
+    const before = await unique();
+    for (const [kind, name] of [
+      ['Service', `${bench}-nginx`],
+      ['Secret', `${bench}-redis-auth`],
+      ['Job', `${bench}-init`],
+    ] as const) {
+      for (const edited of [foreign, 'none', null]) {
+        const labels = { [KEYS.bucket]: edited };
+        await cluster.patch(kind, namespace, name, { metadata: { labels } });
+        await cluster.until(
+          `${kind} ${name}: the bucket ${String(edited)} is repaired`,
+          async () => {
+            const live = await cluster.the(kind, namespace, name);
+            return live.metadata.labels?.[KEYS.bucket] === bucket;
+          },
+        );
+      }
     }
+    assert.deepEqual(await unique(), before, 'nothing is created again');
   });
 
   for (const fault of ['kill', 'pause', 'cut'] as const) {
@@ -297,20 +318,21 @@ describe('three replicas with three shards', { concurrency: 1 }, () => {
   });
 
   test('a replica with another number of shards waits', async () => {
+    const since = new Date();
     const operator = await start(OTHER, 4);
     const line = await operator.logged(
       '--shards: got 4, but other replicas run with 3; ' +
         'waiting until they end: give all replicas the same number',
     );
     assert.equal(line.level, 'error');
-    const options = { user: 'replica-e', namespaces: [namespace], wait: false };
+    const options = { user: ALONE, groups: [], namespaces: [namespace], wait: false };
     const alone = await operators.start(undefined, options, [
       ...['--leader-elect', `--leader-election-namespace=${system}`],
     ]);
     await alone.logged('waiting for the lease');
     await repaired();
     await sleep(11_000);
-    for (const user of [OTHER, 'replica-e']) assert.deepEqual(await cluster.writes({ user }), []);
+    for (const user of [OTHER, ALONE]) assert.deepEqual(await cluster.writes({ user, since }), []);
     await operator.stop();
     await alone.stop();
   });

@@ -188,3 +188,63 @@ test('a websocket is tried after the ping, every ten minutes, and at once after 
   await pass(0);
   assert.equal(joins(), 3);
 });
+
+test('a websocket that fails is tried ever less often, and at once after a change', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const ping = { status: 200, requests: 0 };
+  const refused = '44/a.example,{"message":"Unauthorized"}';
+  const { url, joins } = await aServer(t, [OPEN, refused], (server) => {
+    server.removeAllListeners('request');
+    server.on('request', (_, response) => {
+      ping.requests += 1;
+      response.writeHead(ping.status).end('{}');
+    });
+  });
+  const clock = { now: 0 };
+  const enqueued: string[] = [];
+  const manager = new ProbeManager({
+    enqueue: (owner) => enqueued.push(owner),
+    monotonic: () => clock.now,
+    random: () => 0.999,
+  });
+  t.after(async () => manager.stop());
+  const target = {
+    ...{ owner: 'AppSite/n/a', namespace: 'n', uid: 'u', planKey: 'p', wasReady: false },
+    probes: [{ url, host: 'a.example', expectStatus: 200, expectBody: {} }, probeOf(url)],
+  };
+  /** How often a websocket was tried within this time. */
+  const triesWithin = async (seconds: number): Promise<number> => {
+    const before = joins();
+    for (let passed = 0; passed <= seconds; passed += 5) {
+      if (passed > 0) {
+        clock.now += 5_000;
+        t.mock.timers.tick(5_000);
+      }
+      for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
+    }
+    return joins() - before;
+  };
+  manager.results(target);
+  assert.equal(await triesWithin(0), 1);
+  assert.deepEqual(
+    manager.results(target).map(({ ok, advisory }) => [ok, advisory]),
+    [
+      [true, undefined],
+      [false, true],
+    ],
+  );
+  assert.ok((await triesWithin(60)) >= 3, 'soon at first');
+  await triesWithin(600);
+  ping.requests = 0;
+  assert.equal(await triesWithin(900), 3, 'then every five minutes');
+  assert.ok(ping.requests <= 19, `the ping each minute: ${ping.requests}`);
+  assert.deepEqual(enqueued, ['AppSite/n/a'], 'the result is the same');
+  manager.results({ ...target, planKey: 'socketio of the bench is not ready' });
+  assert.equal(await triesWithin(0), 1, 'at once after a change');
+  assert.ok((await triesWithin(60)) >= 3, 'and soon again');
+  await triesWithin(600);
+  ping.status = 502;
+  assert.equal(await triesWithin(60), 0, 'not while the site does not answer');
+  ping.status = 200;
+  assert.ok((await triesWithin(15)) >= 1, 'at once when it does');
+});
