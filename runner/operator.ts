@@ -67,8 +67,10 @@ export async function runOperator(
   }
 }
 
+type State = Pick<Manager, 'stuck' | 'unready' | 'brokenWatches' | 'reader'>;
+
 /** What reconciles: all resources under one Lease, or shards of them. */
-interface Work extends Pick<Manager, 'stuck' | 'unready' | 'brokenWatches' | 'reader'> {
+interface Work extends State {
   /** Begins to reconcile as soon as a Lease is held. Resolves when the replica can stand by. */
   start(): Promise<void>;
   /** Finishes what runs. */
@@ -157,14 +159,20 @@ interface WorkParts {
   readonly onLost: () => void;
 }
 
-/** Reconciles a share of all benches: see `ShardedManager`. */
-function shardedWork({ config, log, kinds }: OperatorProps, parts: WorkParts): Work {
-  const manager = new ShardedManager({ config, log, kinds, ...parts });
+function stateOf(manager: State): State {
   return {
     stuck: () => manager.stuck(),
     unready: () => manager.unready(),
     brokenWatches: () => manager.brokenWatches(),
     reader: () => manager.reader(),
+  };
+}
+
+/** Reconciles a share of all benches: see `ShardedManager`. */
+function shardedWork({ config, log, kinds }: OperatorProps, parts: WorkParts): Work {
+  const manager = new ShardedManager({ config, log, kinds, ...parts });
+  return {
+    ...stateOf(manager),
     start: () => manager.start(),
     stop: () => manager.drain(),
     resign: () => within(5_000, manager.resign()),
@@ -183,10 +191,7 @@ function leaderWork(props: OperatorProps, parts: WorkParts): Work {
     ? candidateOf(props, { ...parts, manager, leadership })
     : undefined;
   return {
-    stuck: () => manager.stuck(),
-    unready: () => manager.unready(),
-    brokenWatches: () => manager.brokenWatches(),
-    reader: () => manager.reader(),
+    ...stateOf(manager),
     start: async () => {
       await manager.sync();
       if (stop.signal.aborted) return;

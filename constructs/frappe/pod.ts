@@ -281,11 +281,15 @@ const BASE_ENV: readonly k8s.EnvVar[] = [
   { name: 'FRAPPE_STREAM_LOGGING', value: '1' },
 ];
 
+/** The Service of a bench's proxy. */
+export function nginxHost({ name, namespace, clusterDomain }: BenchModel): string {
+  return serviceHost(benchNames(name).nginx, namespace, clusterDomain);
+}
+
 /** Where pods reach the bench's sites: their public name may not resolve here. */
 export function nginxAddress(bench: BenchModel): readonly k8s.EnvVar[] {
-  const { nginx } = benchNames(bench.name);
   return [
-    { name: 'NGINX_HOST', value: serviceHost(nginx, bench.namespace, bench.clusterDomain) },
+    { name: 'NGINX_HOST', value: nginxHost(bench) },
     { name: 'NGINX_PORT', value: String(NGINX_PORT) },
   ];
 }

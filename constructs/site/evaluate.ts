@@ -2,6 +2,7 @@ import { NGINX_PORT } from '../kit/constants.generated.js';
 import { evaluateConfiguration, withConfiguration } from '../configuration/evaluate.js';
 import type { ConfigurationSync } from '../configuration/sync.js';
 import { evaluatePhase, type PhaseResult } from '../frappe/phase.js';
+import { nginxHost } from '../frappe/pod.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
   scaledToZero,
@@ -12,7 +13,7 @@ import {
 } from '../frappe/worker-scaling.js';
 import { fieldsIgnored } from '../frappe/without-effect.js';
 import { workerGroups } from '../frappe/worker.js';
-import { benchNames, serviceHost, siteNames } from '../kit/names.js';
+import { siteNames } from '../kit/names.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { kedaObstacle } from '../integrations/keda/autoscaling.js';
 import type { ConditionResult } from '../kit/condition.js';
@@ -37,11 +38,9 @@ export function siteProbes({
   inputs,
 }: ChartProps<AppSite, SiteInputs>): readonly Probe[] {
   if (resource.spec.maintenance) return [];
-  const { name, namespace, clusterDomain } = inputs.bench;
-  const host = serviceHost(benchNames(name).nginx, namespace, clusterDomain);
   return [
     {
-      url: `http://${host}:${NGINX_PORT}/api/method/ping`,
+      url: `http://${nginxHost(inputs.bench)}:${NGINX_PORT}/api/method/ping`,
       host: resource.spec.siteName,
       expectStatus: 200,
       expectBody: { message: 'pong' },

@@ -1,7 +1,7 @@
+import { nginxHost } from '../frappe/pod.js';
 import type { ConditionResult } from '../kit/condition.js';
 import { NGINX_PORT } from '../kit/constants.generated.js';
 import type { ChartProps, Observation, RealtimeProbe } from '../kit/kind.js';
-import { benchNames, serviceHost } from '../kit/names.js';
 import type { AppSite } from './api.js';
 import type { SiteInputs } from './inputs.js';
 
@@ -12,13 +12,12 @@ export function realtimeProbes({
   resource,
   inputs,
 }: ChartProps<AppSite, SiteInputs>): readonly RealtimeProbe[] {
-  const { name, namespace, clusterDomain, componentReplicas } = inputs.bench;
+  const { componentReplicas } = inputs.bench;
   if (resource.spec.maintenance || componentReplicas.socketio === 0) return [];
-  const host = serviceHost(benchNames(name).nginx, namespace, clusterDomain);
   const { siteName } = resource.spec;
   return [
     {
-      url: `http://${host}:${NGINX_PORT}/socket.io/?EIO=4&transport=websocket`,
+      url: `http://${nginxHost(inputs.bench)}:${NGINX_PORT}/socket.io/?EIO=4&transport=websocket`,
       host: siteName,
       namespace: siteName,
     },

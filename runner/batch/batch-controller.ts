@@ -320,7 +320,7 @@ export class BatchController {
     props: { readonly inputs: unknown; readonly requests: readonly KubeObject[] },
   ): Promise<void> {
     const { applier, batch, kinds, metadataKeys, ownership, resourceManager, log } = this.props;
-    const labels = ownership?.childLabels(resource) ?? {};
+    const labels = ownership?.childLabels(resource);
     const plan = planOf(resource, { kinds, metadataKeys }, (scope, id) =>
       labelled(batch.chart(scope, id, { resource, ...props }), labels),
     );

@@ -68,9 +68,7 @@ export class Planner {
   }
 
   planOf(resource: Resource, build: Parameters<typeof planOf>[2]): Plan {
-    const { ownership } = this.props;
-    if (!ownership) return planOf(resource, this.props, build);
-    const labels = ownership.childLabels(resource);
+    const labels = this.props.ownership?.childLabels(resource);
     return planOf(resource, this.props, (scope, id) => labelled(build(scope, id), labels));
   }
 

@@ -162,8 +162,9 @@ function indexOf(kind: string, reference: Reference): Index {
 /** Labels all objects of a chart; of a CronJob also its Jobs. Pods get none: they would restart. */
 export function labelled<C extends Chart | undefined>(
   chart: C,
-  labels: Readonly<Record<string, string>>,
+  labels: Readonly<Record<string, string>> | undefined,
 ): C {
+  if (!labels) return chart;
   for (const object of chart?.node.findAll() ?? []) {
     if (!(object instanceof ApiObject)) continue;
     for (const [key, value] of Object.entries(labels)) {

@@ -142,16 +142,12 @@ suite('the check of a websocket', () => {
   });
 });
 
-test('a websocket is tried after the ping, every ten minutes, and at once after a change', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  const ping = { status: 503 };
-  const { url, joins } = await aServer(t, [OPEN, JOINED, ANSWER], (server) => {
-    server.removeAllListeners('request');
-    server.on('request', (_, response) => response.writeHead(ping.status).end('{}'));
-  });
+/** Checks of a site, with a ping and a websocket, whose time the test passes. */
+function checks(t: TestContext, url: string) {
   const clock = { now: 0 };
+  const enqueued: string[] = [];
   const manager = new ProbeManager({
-    enqueue: () => undefined,
+    enqueue: (owner) => enqueued.push(owner),
     monotonic: () => clock.now,
     random: () => 0.999,
   });
@@ -165,6 +161,17 @@ test('a websocket is tried after the ping, every ten minutes, and at once after 
     t.mock.timers.tick(ms);
     for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
   };
+  return { manager, target, enqueued, pass };
+}
+
+test('a websocket is tried after the ping, every ten minutes, and at once after a change', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const ping = { status: 503 };
+  const { url, joins } = await aServer(t, [OPEN, JOINED, ANSWER], (server) => {
+    server.removeAllListeners('request');
+    server.on('request', (_, response) => response.writeHead(ping.status).end('{}'));
+  });
+  const { manager, target, pass } = checks(t, url);
   manager.results(target);
   await pass(0);
   assert.deepEqual([joins(), manager.results(target).length], [0, 1]);
@@ -200,28 +207,12 @@ test('a websocket that fails is tried ever less often, and at once after a chang
       response.writeHead(ping.status).end('{}');
     });
   });
-  const clock = { now: 0 };
-  const enqueued: string[] = [];
-  const manager = new ProbeManager({
-    enqueue: (owner) => enqueued.push(owner),
-    monotonic: () => clock.now,
-    random: () => 0.999,
-  });
-  t.after(async () => manager.stop());
-  const target = {
-    ...{ owner: 'AppSite/n/a', namespace: 'n', uid: 'u', planKey: 'p', wasReady: false },
-    probes: [{ url, host: 'a.example', expectStatus: 200, expectBody: {} }, probeOf(url)],
-  };
+  const { manager, target, enqueued, pass } = checks(t, url);
   /** How often a websocket was tried within this time. */
   const triesWithin = async (seconds: number): Promise<number> => {
     const before = joins();
-    for (let passed = 0; passed <= seconds; passed += 5) {
-      if (passed > 0) {
-        clock.now += 5_000;
-        t.mock.timers.tick(5_000);
-      }
-      for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
-    }
+    await pass(0);
+    for (let passed = 5; passed <= seconds; passed += 5) await pass(5_000);
     return joins() - before;
   };
   manager.results(target);

@@ -98,6 +98,9 @@ const WHEN: Readonly<Record<string, string>> = {
   NetworkPolicy: '.Values.networkPolicy.enabled',
 };
 
+/** Helm or the user creates the namespace of the release. `DEFINITIONS` of files.ts has the CRDs. */
+const LEFT_OUT = new Set(['Namespace', 'CustomResourceDefinition']);
+
 /** The templates: what the constructs make, and under which values they make something else. */
 export function templatesOf({ install, yaml, repository }: Installer): Templates {
   const tokens = new Tokens();
@@ -108,7 +111,9 @@ export function templatesOf({ install, yaml, repository }: Installer): Templates
   const variants = [...DIMENSIONS, ...namedDimensions(tokens)].map((choices) =>
     choices.map((choice) => {
       const objects = install({ ...base, ...choice.props });
-      const adapted = objects.map((object) => [idOf(object), adapt(object, tokens)] as const);
+      const adapted = objects
+        .filter(({ kind }) => !LEFT_OUT.has(kind))
+        .map((object) => [idOf(object), adapt(object, tokens)] as const);
       return [choice, new Map(adapted)] as const;
     }),
   );
@@ -123,8 +128,6 @@ export function templatesOf({ install, yaml, repository }: Installer): Templates
     );
     const object = value as KubeObject;
     const { kind, metadata } = object;
-    // Helm or the user creates the namespace of the release. `DEFINITIONS` of files.ts has the CRDs.
-    if (['Namespace', 'CustomResourceDefinition'].includes(kind)) continue;
     const conditions = [WHEN[kind], when].filter((part) => part !== undefined);
     const text = tokens.render(yaml(object));
     const body = metadata.namespace === WATCHED ? eachNamespace(text) : allNamespaces(text);
