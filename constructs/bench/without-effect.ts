@@ -25,5 +25,13 @@ export function fieldsWithoutEffect(bench: AppBench): readonly Problem[] {
           },
         ]
       : []),
+    ...(bench.spec.componentPodTemplates?.['workers'] && !bench.spec.workers?.length
+      ? [
+          {
+            path: 'spec.componentPodTemplates.workers',
+            message: 'has no effect without workers: the bench declares no queues of its own',
+          },
+        ]
+      : []),
   ];
 }

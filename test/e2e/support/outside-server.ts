@@ -6,6 +6,8 @@ import { aSecret } from '../../cluster/support/builders.js';
 /** What makes a server take nothing but encrypted connections, and log every login. */
 interface TlsOnly {
   readonly args: readonly string[];
+  /** What makes it verify client certificates. */
+  readonly clientCa: { readonly args: readonly string[]; readonly files: TlsOnly['files'] };
   /** Files of a ConfigMap beside the certificate. */
   readonly files: Readonly<Record<string, string>>;
 }
@@ -44,6 +46,7 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
         `--general-log-file=${LOGINS}`,
       ],
       files: {},
+      clientCa: { args: [`--ssl-ca=${CERTIFICATE_DIR}/ca.crt`], files: {} },
     },
   },
   postgres: {
@@ -63,6 +66,13 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
         'log_connections=on',
       ].flatMap((setting) => ['-c', setting]),
       files: { 'pg_hba.conf': 'local all all trust\nhostssl all all all scram-sha-256\n' },
+      clientCa: {
+        args: ['-c', `ssl_ca_file=${CERTIFICATE_DIR}/ca.crt`],
+        files: {
+          'pg_hba.conf':
+            'local all all trust\nhostssl all all all scram-sha-256 clientcert=verify-ca\n',
+        },
+      },
     },
   },
 };
@@ -71,6 +81,11 @@ export interface OutsideServerProps {
   readonly provider?: keyof typeof FLAVOURS;
   /** With it, the server takes encrypted connections only. */
   readonly certificate?: Credential;
+  /**
+   * The CA of client certificates, in PEM. PostgreSQL then refuses a login without one; MariaDB where
+   * the user is made so.
+   */
+  readonly clientCa?: string;
 }
 
 /**
@@ -80,7 +95,7 @@ export interface OutsideServerProps {
 export function outsideServer(
   name: string,
   password: string,
-  { provider = 'mariadb', certificate }: OutsideServerProps = {},
+  { provider = 'mariadb', certificate, clientCa }: OutsideServerProps = {},
 ): readonly Manifest[] {
   const flavour = FLAVOURS[provider];
   const labels = { outside: name };
@@ -90,7 +105,9 @@ export function outsideServer(
     subPath: mountPath.slice(1).replaceAll('/', '-'),
   }));
   const data = { name: 'data', mountPath: flavour.dataDir };
-  const tls = certificate ? encryption(name, flavour.tlsOnly, certificate) : undefined;
+  const tls = certificate
+    ? encryption(name, flavour.tlsOnly, { certificate, clientCa })
+    : undefined;
   return [
     aSecret(`${name}-root`, { username: flavour.user, password }),
     ...(tls?.objects ?? []),
@@ -159,11 +176,20 @@ export function outsideServer(
 }
 
 /** What the pod of a server has for its encryption. */
-function encryption(name: string, { args, files }: TlsOnly, certificate: Credential) {
+function encryption(
+  name: string,
+  tlsOnly: TlsOnly,
+  {
+    certificate,
+    clientCa,
+  }: { readonly certificate: Credential; readonly clientCa?: string | undefined },
+) {
+  const client = clientCa === undefined ? undefined : tlsOnly.clientCa;
   const secret: Manifest = {
     ...aSecret(`${name}-tls`, {
       'tls.crt': certificate.certificatePem,
       'tls.key': certificate.keyPem,
+      ...(clientCa === undefined ? {} : { 'ca.crt': clientCa }),
     }),
     type: 'kubernetes.io/tls',
   };
@@ -171,10 +197,10 @@ function encryption(name: string, { args, files }: TlsOnly, certificate: Credent
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: `${name}-files` },
-    data: files,
+    data: { ...tlsOnly.files, ...client?.files },
   };
   return {
-    args,
+    args: [...tlsOnly.args, ...(client?.args ?? [])],
     objects: [secret, map],
     mounts: [
       { name: 'certificate', mountPath: CERTIFICATE_DIR, readOnly: true },

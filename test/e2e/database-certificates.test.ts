@@ -1,0 +1,207 @@
+/**
+ * Database servers whose certificate is of another host, and that require one of their clients; and a
+ * PostgreSQL of the operator with a certificate. What is encrypted is read from the servers.
+ */
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+
+import { type Authority, issue, newAuthority } from '../../testbed/controlplane/certificate.js';
+import { databaseName } from '../../constructs/kit/names.js';
+import { aSecret, aSite } from '../cluster/support/builders.js';
+import { at, conditionOf, type Manifest } from '../cluster/support/objects.js';
+import { type E2e, e2e, skip } from './harness.js';
+import { cleanUp, runningPod, smallBench } from './support/benches.js';
+import { newPassword, secretValue, SiteUser } from './support/bench.js';
+import { logIn, type ServerPod, sql } from './support/database-client.js';
+import { outsideServer } from './support/outside-server.js';
+import { podLog } from './support/pod-log.js';
+
+const READY_MS = 300_000;
+/** A Job is tried four times, and a busy machine is slow. */
+const COMPLAINT_MS = 240_000;
+const PROVIDERS = ['mariadb', 'postgres'] as const;
+type Provider = (typeof PROVIDERS)[number];
+
+/** What makes a server refuse a user without a client certificate, and what shows one. */
+const CLIENTS = {
+  mariadb: {
+    require: (user: string) => `ALTER USER '${user}'@'%' REQUIRE X509`,
+    refusal: /Access denied/,
+  },
+  postgres: { require: () => 'SELECT 1', refusal: /client certificate/ },
+} as const;
+
+suite('certificates of databases', { skip }, () => {
+  const ca = newAuthority('database CA');
+  let cluster: E2e;
+  let namespace: string;
+
+  before(async () => {
+    cluster = await e2e();
+    namespace = await cluster.namespace();
+    await cluster.apply(
+      namespace,
+      ...PROVIDERS.flatMap((provider) =>
+        outsideServer(serverOf(provider), newPassword(), {
+          provider,
+          certificate: issue(ca, { commonName: 'database', hosts: ['elsewhere.example.com'] }),
+          clientCa: ca.certificatePem,
+        }),
+      ),
+      aSecret('database-ca', { 'ca.crt': ca.certificatePem }),
+      certificate('client', ca, ['client.example.com']),
+      certificate('server', ca, [`own-db.${namespace}.svc.cluster.local`]),
+      smallBench('own', {
+        dbConfig: {
+          provider: 'postgres',
+          settings: { log_connections: 'on' },
+          tls: { serverCertificateSecretRef: { name: 'server' } },
+        },
+      }),
+      siteOn('own'),
+    );
+    await Promise.all(PROVIDERS.map((provider) => requireOf(provider, administrator(provider))));
+  });
+
+  after(() => cleanUp(cluster, namespace));
+
+  suite('side by side', { concurrency: true }, () => {
+    for (const provider of PROVIDERS) {
+      test(`${provider}: refused without a client certificate and under another host name; VerifyCA and Require serve`, async () => {
+        await cluster.apply(namespace, benchOn(provider, { mode: 'VerifyCA' }), siteOn(provider));
+        await complains(provider, CLIENTS[provider].refusal);
+
+        const clientCertificateSecretRef = { name: 'client' };
+        await cluster.apply(namespace, benchOn(provider, { clientCertificateSecretRef }));
+        await complains(provider, /DatabaseTlsFailed: .*(host ?name|elsewhere)/i);
+
+        await cluster.apply(
+          namespace,
+          benchOn(provider, { mode: 'VerifyCA', clientCertificateSecretRef }),
+        );
+        await serves(provider, 'VerifyCA');
+        await requireOf(provider, databaseName(namespace, `${provider}-site`));
+        await serves(provider, 'VerifyCA');
+
+        await cluster.apply(
+          namespace,
+          benchOn(provider, { mode: 'Require', clientCertificateSecretRef }),
+        );
+        await serves(provider, 'Require');
+      });
+    }
+
+    test('a managed PostgreSQL has its certificate, and the bench uses no other connection', async () => {
+      await serves('own', 'VerifyFull');
+      const { encrypted, clear } = await loginsOf('own-db-0');
+      assert.deepEqual(clear, []);
+      const user = databaseName(namespace, 'own-site');
+      for (const name of ['postgres', user]) {
+        assert.ok(
+          encrypted.some((line) => line.includes(`user=${name} `)),
+          `${name} has logged in`,
+        );
+      }
+      const pod = await runningPod(cluster, namespace, 'own-gunicorn');
+      const password = await secretValue(cluster, namespace, 'own-db-root', 'password');
+      const server = { provider: 'postgres', host: 'own-db', password } as const;
+      await logIn(cluster, namespace, pod, { ...server, encrypted: false });
+      await cluster.until('the log to have a login in clear text', async () => {
+        return (await loginsOf('own-db-0')).clear.length === 1;
+      });
+    });
+  });
+
+  function benchOn(provider: Provider, tls: Readonly<Record<string, unknown>>): Manifest {
+    return smallBench(provider, {
+      dbConfig: {
+        mode: 'external',
+        provider,
+        host: `${serverOf(provider)}.${namespace}.svc.cluster.local`,
+        rootSecretRef: { name: `${serverOf(provider)}-root` },
+        tls: {
+          ...(tls['mode'] === 'Require' ? {} : { caSecretRef: { name: 'database-ca' } }),
+          ...tls,
+        },
+      },
+    });
+  }
+
+  function serverPod(provider: Provider): ServerPod {
+    return { namespace, pod: `${serverOf(provider)}-0`, provider };
+  }
+
+  /** Makes the server refuse this user without a client certificate. */
+  async function requireOf(provider: Provider, user: string): Promise<void> {
+    await cluster.until(
+      `${serverOf(provider)} to run`,
+      async () => {
+        const { status = {} } = await cluster.the('StatefulSet', namespace, serverOf(provider));
+        return status['readyReplicas'] === 1;
+      },
+      READY_MS,
+    );
+    await sql(cluster, serverPod(provider), CLIENTS[provider].require(user));
+  }
+
+  /** Waits until the site of a bench is Ready with this mode, and uses its database. */
+  async function serves(bench: string, mode: string): Promise<void> {
+    const site = `${bench}-site`;
+    await cluster.becomes('AppSite', namespace, site, {
+      what: `is Ready with ${mode}`,
+      check: (object) =>
+        conditionOf(object, 'Ready')?.status === 'True' &&
+        at(object, 'status.observedGeneration') === object.metadata.generation &&
+        at(object, 'status.database.tls') === mode,
+      timeoutMs: READY_MS,
+    });
+    const user = new SiteUser(cluster, { namespace, bench }, site);
+    await user.answers();
+    await user.remember(mode);
+  }
+
+  function complains(bench: string, words: RegExp): Promise<unknown> {
+    return cluster.becomes('AppSite', namespace, `${bench}-site`, {
+      what: `says ${words.source}`,
+      check: (object) => words.test(JSON.stringify(object.status ?? {})),
+      timeoutMs: COMPLAINT_MS,
+    });
+  }
+
+  /** The logins of a PostgreSQL that came over the network. */
+  async function loginsOf(
+    pod: string,
+  ): Promise<{ readonly encrypted: readonly string[]; readonly clear: readonly string[] }> {
+    const lines = (await podLog(cluster, namespace, pod)).split('\n');
+    const processOf = (line: string): string | undefined => /\[(\d+)\] LOG:/.exec(line)?.[1];
+    const remote = new Set(
+      lines.filter((line) => /connection received: host=\d/.test(line)).map(processOf),
+    );
+    const logins = lines.filter(
+      (line) => line.includes('connection authorized:') && remote.has(processOf(line)),
+    );
+    const isEncrypted = (line: string): boolean => line.includes('SSL enabled');
+    return {
+      encrypted: logins.filter(isEncrypted),
+      clear: logins.filter((line) => !isEncrypted(line)),
+    };
+  }
+});
+
+function serverOf(provider: Provider): string {
+  return `outside-${provider}`;
+}
+
+function administrator(provider: Provider): string {
+  return provider === 'mariadb' ? 'root' : 'postgres';
+}
+
+function siteOn(bench: string): Manifest {
+  return aSite(`${bench}-site`, { bench, workloads: 'Shared' });
+}
+
+function certificate(name: string, ca: Authority, hosts: readonly string[]): Manifest {
+  const { certificatePem, keyPem } = issue(ca, { commonName: 'database', hosts: [...hosts] });
+  const data = { 'ca.crt': ca.certificatePem, 'tls.crt': certificatePem, 'tls.key': keyPem };
+  return { ...aSecret(name, data), type: 'kubernetes.io/tls' };
+}
