@@ -126,7 +126,7 @@ suite('certificates of databases', { skip }, () => {
     });
   }
 
-  function runs(provider: Provider): Promise<void> {
+  function runs(provider: Provider): Promise<unknown> {
     return cluster.until(
       `${serverOf(provider)} to run`,
       async () => {
