@@ -141,7 +141,7 @@ export interface AppBenchSpec {
   readonly componentReplicas?: AppBenchSpecComponentReplicas;
 
   /**
-   * Compute resources of each component.
+   * Compute resources of each component. A component that is not named has requests by default; `{}` sets none.
    *
    * @schema AppBenchSpec#componentResources
    */
@@ -521,7 +521,7 @@ export function toJson_AppBenchSpecComponentReplicas(obj: AppBenchSpecComponentR
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Compute resources of each component.
+ * Compute resources of each component. A component that is not named has requests by default; `{}` sets none.
  *
  * @schema AppBenchSpecComponentResources
  */
@@ -818,7 +818,7 @@ export interface AppBenchSpecWorkers {
   readonly autoscaling?: AppBenchSpecWorkersAutoscaling;
 
   /**
-   * Compute resources.
+   * Compute resources. By default requests of a worker; `{}` sets none.
    *
    * @schema AppBenchSpecWorkers#resources
    */
@@ -858,7 +858,7 @@ export interface AppBenchSpecRedisConfig {
   readonly image?: string;
 
   /**
-   * Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file.
+   * Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file. By default requests; `{}` sets none.
    *
    * @schema AppBenchSpecRedisConfig#resources
    */
@@ -973,7 +973,7 @@ export interface AppBenchSpecDbConfig {
   readonly settings?: { [key: string]: string };
 
   /**
-   * Compute resources of a managed server. In other modes they have no effect.
+   * Compute resources of a managed server. By default requests; `{}` sets none. In other modes they have no effect.
    *
    * @schema AppBenchSpecDbConfig#resources
    */
@@ -1026,7 +1026,7 @@ export interface AppBenchSpecMetrics {
   readonly enabled?: boolean;
 
   /**
-   * Its compute resources.
+   * Its compute resources. By default requests; `{}` sets none.
    *
    * @schema AppBenchSpecMetrics#resources
    */
@@ -2017,7 +2017,7 @@ export function toJson_AppBenchSpecWorkersAutoscaling(obj: AppBenchSpecWorkersAu
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Compute resources.
+ * Compute resources. By default requests of a worker; `{}` sets none.
  *
  * @schema AppBenchSpecWorkersResources
  */
@@ -2053,7 +2053,7 @@ export function toJson_AppBenchSpecWorkersResources(obj: AppBenchSpecWorkersReso
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file.
+ * Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file. By default requests; `{}` sets none.
  *
  * @schema AppBenchSpecRedisConfigResources
  */
@@ -2339,7 +2339,7 @@ export function toJson_AppBenchSpecDbConfigTls(obj: AppBenchSpecDbConfigTls | un
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Compute resources of a managed server. In other modes they have no effect.
+ * Compute resources of a managed server. By default requests; `{}` sets none. In other modes they have no effect.
  *
  * @schema AppBenchSpecDbConfigResources
  */
@@ -2419,7 +2419,7 @@ export function toJson_AppBenchSpecDbConfigStorage(obj: AppBenchSpecDbConfigStor
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Its compute resources.
+ * Its compute resources. By default requests; `{}` sets none.
  *
  * @schema AppBenchSpecMetricsResources
  */
@@ -3750,7 +3750,7 @@ export interface AppSiteSpecDbConfig {
   readonly settings?: { [key: string]: string };
 
   /**
-   * Compute resources of a dedicated server. In other modes they have no effect.
+   * Compute resources of a dedicated server. By default requests; `{}` sets none. In other modes they have no effect.
    *
    * @schema AppSiteSpecDbConfig#resources
    */
@@ -4568,7 +4568,7 @@ export function toJson_AppSiteSpecDbConfigTls(obj: AppSiteSpecDbConfigTls | unde
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Compute resources of a dedicated server. In other modes they have no effect.
+ * Compute resources of a dedicated server. By default requests; `{}` sets none. In other modes they have no effect.
  *
  * @schema AppSiteSpecDbConfigResources
  */

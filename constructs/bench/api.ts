@@ -50,7 +50,7 @@ export interface AppBenchSpec {
   readonly storage: SitesStorage;
   /** Replicas of each component; 1 when not given. The scheduler has one at most. `Dedicated` sites have their own gunicorn and workers, in the same number. */
   readonly componentReplicas?: BenchReplicas;
-  /** Compute resources of each component. */
+  /** Compute resources of each component. A component that is not named has requests by default; `{}` sets none. */
   readonly componentResources?: ComponentResources;
   /** Numbers of the web processes. `Dedicated` sites have the same, where they set none. */
   readonly gunicorn?: GunicornSettings;
@@ -301,7 +301,7 @@ export interface QueueWorkers {
   readonly replicas?: Replicas;
   /** Event-driven scaling, by the longest of the queues. */
   readonly autoscaling?: QueueScaling;
-  /** Compute resources. */
+  /** Compute resources. By default requests of a worker; `{}` sets none. */
   readonly resources?: Resources;
 }
 
@@ -318,7 +318,7 @@ export interface RedisConfig {
    * @maxLength 512
    * @pattern ^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$ */
   readonly image?: string;
-  /** Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file. */
+  /** Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file. By default requests; `{}` sets none. */
   readonly resources?: Resources;
   /** The volume of the queue. */
   readonly storage?: Storage;
@@ -372,7 +372,7 @@ export interface BenchDatabase {
   readonly image?: string;
   /** Settings of a managed server; a change restarts it. By default `innodb_buffer_pool_size` is half of the memory limit, and `shared_buffers` a quarter. */
   readonly settings?: DatabaseSettings;
-  /** Compute resources of a managed server. In other modes they have no effect. */
+  /** Compute resources of a managed server. By default requests; `{}` sets none. In other modes they have no effect. */
   readonly resources?: Resources;
   /** The volume of a managed server; 10Gi when no size is given. */
   readonly storage?: Storage;
@@ -401,7 +401,7 @@ export interface BenchMetrics {
   /** Whether there is one.
    * @default true */
   readonly enabled: boolean;
-  /** Its compute resources. */
+  /** Its compute resources. By default requests; `{}` sets none. */
   readonly resources?: Resources;
 }
 

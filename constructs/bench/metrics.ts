@@ -1,5 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import { EXPORTER_REQUESTS } from '../frappe/default-resources.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { METRICS_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { PYTHON } from '../frappe/pod.js';
@@ -55,7 +56,7 @@ export class Metrics extends Construct {
           { name: 'BENCH', value: bench.name },
         ],
         ports: [{ name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' }],
-        resources,
+        resources: resources ?? EXPORTER_REQUESTS,
         writesSites: false,
         readinessProbe: { ...answers, periodSeconds: 10, timeoutSeconds: 5 },
         livenessProbe: {

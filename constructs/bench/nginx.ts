@@ -1,5 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import { NGINX_REQUESTS } from '../frappe/default-resources.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import {
   NGINX_CONFIG_DIR,
@@ -55,7 +56,7 @@ export class Nginx extends Construct {
         name: component,
         command: ['bash', `${SCRIPTS_DIR}/nginx.sh`],
         ports: [{ name: 'http', containerPort: NGINX_PORT, protocol: 'TCP' }],
-        resources: props.resources,
+        resources: props.resources ?? NGINX_REQUESTS,
         readinessProbe: { ...assets, periodSeconds: 5, timeoutSeconds: 5 },
         livenessProbe: {
           tcpSocket: { port: k8s.IntOrString.fromNumber(NGINX_PORT) },

@@ -12,6 +12,7 @@ import { benchNames } from '../kit/names.js';
 import { bytesOf } from '../kit/quantity.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { REDIS_IMAGE } from '../frappe/default-images.js';
+import { REDIS_REQUESTS } from '../frappe/default-resources.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';
 import { kedaPeer, OnlyFromBench } from '../frappe/network-policy.js';
 import {
@@ -161,7 +162,7 @@ function server(props: {
       ...(maxMemory === undefined ? [] : [{ name: 'REDIS_MAXMEMORY', value: String(maxMemory) }]),
     ],
     ports: [{ name: role, containerPort: port, protocol: 'TCP' }],
-    ...(config.resources ? { resources: resourceRequirements(config.resources) } : {}),
+    resources: resourceRequirements(config.resources ?? REDIS_REQUESTS),
     securityContext: bench.security.container,
     // Each check is a process in the container, so checks are rare.
     livenessProbe: { ...check('live'), periodSeconds: 30, failureThreshold: 3 },

@@ -1,4 +1,5 @@
 import { Construct } from 'constructs';
+import { SCHEDULER_REQUESTS } from '../frappe/default-resources.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { PYTHON } from '../frappe/pod.js';
@@ -35,7 +36,7 @@ export class Scheduler extends Construct {
         name: 'scheduler',
         command: ['sh', `${SCRIPTS_DIR}/run.sh`, PYTHON, `${SCRIPTS_DIR}/scheduler.py`],
         env: [{ name: 'IMAGE', value: bench.image.reference }],
-        resources: props.resources,
+        resources: props.resources ?? SCHEDULER_REQUESTS,
       },
     });
   }

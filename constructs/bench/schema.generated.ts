@@ -206,7 +206,8 @@ export const spec: Schema = {
     },
     componentResources: {
       type: 'object',
-      description: 'Compute resources of each component.',
+      description:
+        'Compute resources of each component. A component that is not named has requests by default; `{}` sets none.',
       properties: {
         gunicorn: {
           type: 'object',
@@ -1046,7 +1047,7 @@ export const spec: Schema = {
           },
           resources: {
             type: 'object',
-            description: 'Compute resources.',
+            description: 'Compute resources. By default requests of a worker; `{}` sets none.',
             properties: {
               requests: {
                 type: 'object',
@@ -1124,7 +1125,7 @@ export const spec: Schema = {
         resources: {
           type: 'object',
           description:
-            'Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file.',
+            'Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file. By default requests; `{}` sets none.',
           properties: {
             requests: {
               type: 'object',
@@ -1426,7 +1427,8 @@ export const spec: Schema = {
         },
         resources: {
           type: 'object',
-          description: 'Compute resources of a managed server. In other modes they have no effect.',
+          description:
+            'Compute resources of a managed server. By default requests; `{}` sets none. In other modes they have no effect.',
           properties: {
             requests: {
               type: 'object',
@@ -1584,7 +1586,7 @@ export const spec: Schema = {
         enabled: { type: 'boolean', description: 'Whether there is one.', default: true },
         resources: {
           type: 'object',
-          description: 'Its compute resources.',
+          description: 'Its compute resources. By default requests; `{}` sets none.',
           properties: {
             requests: {
               type: 'object',

@@ -1,5 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import { SOCKETIO_REQUESTS } from '../frappe/default-resources.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import {
   BENCH_DIR,
@@ -64,7 +65,7 @@ export class Socketio extends Construct {
           { name: 'SOCKETIO_ORIGIN_PORT', value: String(SOCKETIO_ORIGIN_PORT) },
         ],
         ports: [{ name: 'http', containerPort: SOCKETIO_PORT, protocol: 'TCP' }],
-        resources: props.resources,
+        resources: props.resources ?? SOCKETIO_REQUESTS,
         // On a busy node a start takes minutes; it must not be mistaken for a hang.
         startupProbe: { ...open, periodSeconds: 2, failureThreshold: 150 },
         readinessProbe: { ...open, periodSeconds: 5, timeoutSeconds: 5 },

@@ -4,6 +4,7 @@ import type { DatabaseSettings, Resources, Storage } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import { childLabels, retention } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
+import { DATABASE_REQUESTS } from './default-resources.js';
 import { DEFAULT_PORTS, type BenchModel } from './bench-model.js';
 import type { SecretKey } from './database.js';
 import { databaseSettings, settingArguments } from './database-settings.js';
@@ -197,7 +198,7 @@ function container({
     ...(args.length > 0 ? { args } : {}),
     env: flavour.env(root),
     ports: [{ name: provider, containerPort: DEFAULT_PORTS[provider], protocol: 'TCP' }],
-    ...(resources ? { resources: resourceRequirements(resources) } : {}),
+    resources: resourceRequirements(resources ?? DATABASE_REQUESTS),
     securityContext: bench.security.container,
     // A crash recovery may take long, and must not be mistaken for a hang.
     startupProbe: { ...check, periodSeconds: 5, failureThreshold: 120 },

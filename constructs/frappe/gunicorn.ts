@@ -4,6 +4,7 @@ import type { GunicornSettings, Resources } from '../kit/api.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 import { BENCH_DIR, GUNICORN_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
+import { gunicornRequests } from './default-resources.js';
 import { gunicornSettings } from './gunicorn-settings.js';
 import { nginxAddress, SITES_DIR } from './pod.js';
 import { PodService } from './service.js';
@@ -58,7 +59,7 @@ export class Gunicorn extends Construct {
           ...(siteName ? [{ name: 'SITE_NAME', value: siteName }] : []),
         ],
         ports: [{ name: 'http', containerPort: GUNICORN_PORT, protocol: 'TCP' }],
-        resources: props.resources,
+        resources: props.resources ?? gunicornRequests(settings),
         livenessProbe: {
           ...ping(),
           initialDelaySeconds: 30,

@@ -5,6 +5,7 @@ import { canonicalJson } from '../kit/hash.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
+import { FRAMEWORK_REQUESTS } from './default-resources.js';
 import type { BenchModel } from './bench-model.js';
 import type { SecretKey } from './database.js';
 import type { PodComponent } from './pod-components.js';
@@ -46,6 +47,7 @@ export interface FrappeContainerProps {
   readonly command: readonly string[];
   readonly env?: readonly k8s.EnvVar[];
   readonly ports?: readonly k8s.ContainerPort[];
+  /** @default FRAMEWORK_REQUESTS */
   readonly resources?: Resources | undefined;
   readonly livenessProbe?: k8s.Probe;
   readonly readinessProbe?: k8s.Probe;
@@ -89,7 +91,10 @@ export function selectorLabels(props: {
 }
 
 /** The template of a pod that runs the framework's image on the bench's volume. */
-export function frappePod(props: FrappePodProps): k8s.PodTemplateSpec {
+export function frappePod(
+  props: FrappePodProps,
+  topologySpreadConstraints: readonly k8s.TopologySpreadConstraint[] = [],
+): k8s.PodTemplateSpec {
   const { bench } = props;
   const copied = props.readsAssets === true && bench.assetsInSites.includes(bench.image.reference);
   const initContainers = [
@@ -104,6 +109,9 @@ export function frappePod(props: FrappePodProps): k8s.PodTemplateSpec {
     ),
     spec: {
       ...placement(bench),
+      ...(topologySpreadConstraints.length > 0
+        ? { topologySpreadConstraints: [...topologySpreadConstraints] }
+        : {}),
       // Nothing in the pod calls the API server: with a token, the site's code could.
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -243,8 +251,9 @@ export function placement(
 }
 
 function frappeContainer(bench: BenchModel, props: FrappeContainerProps): k8s.Container {
-  const { extraMounts = [], resources, env = [], command, ...others } = props;
-  const { writesSites = true, mounts = 'Framework', ...rest } = others;
+  const { extraMounts = [], env = [], command, ...others } = props;
+  const { resources = FRAMEWORK_REQUESTS, ...unsized } = others;
+  const { writesSites = true, mounts = 'Framework', ...rest } = unsized;
   return {
     ...(rest as Omit<k8s.Container, 'env' | 'command'>),
     image: bench.image.reference,
@@ -252,7 +261,7 @@ function frappeContainer(bench: BenchModel, props: FrappeContainerProps): k8s.Co
     workingDir: BENCH_DIR,
     command: [...command],
     env: [...BASE_ENV, ...env],
-    ...(resources ? { resources: resourceRequirements(resources) } : {}),
+    resources: resourceRequirements(resources),
     securityContext: bench.security.container,
     volumeMounts: [
       ...(mounts === 'Framework' ? frameworkMounts(writesSites) : []),

@@ -4,6 +4,7 @@ import { QueueScaler } from '../integrations/keda/scaled-object.js';
 import type { Component, Queue, Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
+import { WORKER_REQUESTS } from './default-resources.js';
 import type { BenchModel } from './bench-model.js';
 import { COMMON_CONFIG_FILE, QUEUE_KEY, QUEUES, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { nginxAddress, PYTHON, SITES_DIR } from './pod.js';
@@ -91,7 +92,7 @@ export interface WorkerProps {
 export class Worker extends Construct {
   constructor(scope: Construct, id: string, props: WorkerProps) {
     super(scope, id);
-    const { bench, owner, name, group, scale } = props;
+    const { bench, owner, name, group, scale, resources = WORKER_REQUESTS } = props;
     const component = `worker-${group.name}`;
     new Workload(this, 'workload', {
       bench,
@@ -102,12 +103,12 @@ export class Worker extends Construct {
       configHash: props.configHash,
       readsAssets: true,
       terminationGracePeriodSeconds: group.timeoutSeconds + GRACE_SECONDS,
-      ...(props.queuePrefix ? ownQueues(props.queuePrefix, props.resources) : {}),
+      ...(props.queuePrefix ? ownQueues(props.queuePrefix, resources) : {}),
       container: {
         name: component,
         command: ['sh', `${SCRIPTS_DIR}/worker.sh`, 'bench', 'worker', ...queueArguments(group)],
         env: nginxAddress(bench),
-        resources: props.resources,
+        resources,
         ...(props.queuePrefix ? { extraMounts: [CONFIG_MOUNT] } : {}),
       },
     });
@@ -144,7 +145,7 @@ const CONFIG_MOUNT = {
  * Workers read their queue prefix from the common configuration, so Dedicated ones get their own
  * copy.
  */
-function ownQueues(queuePrefix: string, resources: Resources | undefined) {
+function ownQueues(queuePrefix: string, resources: Resources) {
   return {
     initContainers: [
       {

@@ -37,7 +37,7 @@ export class Workload extends Construct {
                   maxSurge: k8s.IntOrString.fromNumber(1),
                 },
               },
-        template: frappePod(props),
+        template: frappePod(props, spread(props)),
       },
     });
     withPodTemplates(deployment, { ...props, component: podComponent(component) });
@@ -54,4 +54,23 @@ export class Workload extends Construct {
       });
     }
   }
+}
+
+/**
+ * Prefers other nodes and zones for each replica, also for one: another number of replicas must not
+ * replace the pods. A template's own constraints are in place of these.
+ */
+function spread(props: WorkloadProps): readonly k8s.TopologySpreadConstraint[] {
+  const { bench, strategy } = props;
+  const component = podComponent(props.component);
+  if (component === undefined || strategy === 'Recreate' || bench.sitesVolume.onOneNode) return [];
+  if (bench.componentPodTemplates[component]?.spec?.topologySpreadConstraints) return [];
+  return ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
+    maxSkew: 1,
+    topologyKey,
+    whenUnsatisfiable: 'ScheduleAnyway',
+    labelSelector: { matchLabels: selectorLabels(props) },
+    // Each version by itself: the pods that it replaces do not count.
+    matchLabelKeys: ['pod-template-hash'],
+  }));
 }

@@ -263,7 +263,7 @@ export interface SiteDatabase {
   readonly image?: string;
   /** Settings of a dedicated server; a change restarts it. By default `innodb_buffer_pool_size` is half of the memory limit, and `shared_buffers` a quarter. */
   readonly settings?: DatabaseSettings;
-  /** Compute resources of a dedicated server. In other modes they have no effect. */
+  /** Compute resources of a dedicated server. By default requests; `{}` sets none. In other modes they have no effect. */
   readonly resources?: Resources;
   /** The volume of a dedicated server; 10Gi when no size is given. */
   readonly storage?: Storage;

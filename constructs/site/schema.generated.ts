@@ -211,7 +211,7 @@ export const spec: Schema = {
         resources: {
           type: 'object',
           description:
-            'Compute resources of a dedicated server. In other modes they have no effect.',
+            'Compute resources of a dedicated server. By default requests; `{}` sets none. In other modes they have no effect.',
           properties: {
             requests: {
               type: 'object',

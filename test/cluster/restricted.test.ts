@@ -114,6 +114,32 @@ describe('in a namespace that takes only restricted pods', () => {
     assert.doesNotMatch(messageOf(bench), /lax-\w+-0/);
   });
 
+  test('a bench and a site are Ready in a namespace whose quota demands requests', async () => {
+    const strict = await cluster.namespace();
+    const quota = {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'requests' },
+      spec: { hard: { 'requests.cpu': '4', 'requests.memory': '8Gi' } },
+    };
+    await cluster.apply(strict, quota);
+    await cluster.becomes('ResourceQuota', strict, 'requests', {
+      what: 'is counted',
+      check: (live) => Boolean(at(live, 'status.hard["requests.cpu"]')),
+    });
+    await cluster.apply(strict, aBench('frugal'), aSite('shop', { bench: 'frugal' }));
+    await cluster.ready('AppSite', strict, 'shop');
+
+    await cluster.apply(strict, aBench('frugal', { componentResources: { nginx: {} } }));
+    await cluster.becomes('AppBench', strict, 'frugal', {
+      what: 'says what the quota demands',
+      check: (bench) =>
+        messageOf(bench).includes('failed quota: requests: must specify requests.cpu'),
+    });
+    await cluster.apply(strict, aBench('frugal'));
+    await cluster.ready('AppBench', strict, 'frugal', 180_000);
+  });
+
   test('a bench in a namespace with a full quota reports it, and is Ready once there is room', async () => {
     const quota = {
       apiVersion: 'v1',

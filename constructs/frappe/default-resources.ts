@@ -1,0 +1,28 @@
+import type { GunicornSettings, Resources } from '../kit/api.js';
+
+/*
+ * Requests of containers whose resources a spec does not name. They are what the framework was
+ * measured to use at rest, with room for a job or a request (docs/sizing.md). There are no limits: what
+ * an app may use is not known here.
+ */
+
+const requests = (cpu: string, memory: string): Resources => ({ requests: { cpu, memory } });
+
+/** Of a container that runs a program of the framework to its end. */
+export const FRAMEWORK_REQUESTS = requests('20m', '160Mi');
+export const WORKER_REQUESTS = requests('20m', '96Mi');
+export const SCHEDULER_REQUESTS = requests('10m', '64Mi');
+export const SOCKETIO_REQUESTS = requests('10m', '64Mi');
+export const NGINX_REQUESTS = requests('10m', '32Mi');
+export const EXPORTER_REQUESTS = requests('10m', '32Mi');
+/** Of each of both servers. */
+export const REDIS_REQUESTS = requests('10m', '64Mi');
+export const DATABASE_REQUESTS = requests('50m', '384Mi');
+
+const [MASTER_MIB, PROCESS_MIB, THREAD_MIB] = [64, 64, 8];
+
+/** Of web processes: the preloaded application once, and what each process and thread adds. */
+export function gunicornRequests({ workers, threads }: Required<GunicornSettings>): Resources {
+  const memory = MASTER_MIB + workers * (PROCESS_MIB + threads * THREAD_MIB);
+  return requests(`${workers * 25}m`, `${memory}Mi`);
+}

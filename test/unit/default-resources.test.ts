@@ -1,0 +1,200 @@
+/** What containers request where a spec names no resources, and how pods spread. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { suite, test } from 'node:test';
+
+import { gunicornRequests } from '../../constructs/frappe/default-resources.js';
+import { gunicornSettings } from '../../constructs/frappe/gunicorn-settings.js';
+import { bytesOf } from '../../constructs/kit/quantity.js';
+import { projectRoot } from '../../testbed/root.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { at } from '../cluster/support/objects.js';
+import { aBench, aReader, aReadyBench, aSecret, aSite } from '../golden/builders.js';
+import { graphOf, kindOf } from '../golden/outcome.js';
+
+interface Container {
+  readonly name: string;
+  readonly resources?: {
+    readonly requests?: Readonly<Record<string, unknown>>;
+    readonly limits?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** Fields of a bench that name the resources of everything that the bench runs, as none. */
+const NONE = {
+  componentResources: Object.fromEntries(
+    [
+      ...['gunicorn', 'nginx', 'socketio', 'scheduler'],
+      ...['workerDefault', 'workerShort', 'workerLong'],
+    ].map((component) => [component, {}]),
+  ),
+  redisConfig: { resources: {} },
+  metrics: { resources: {} },
+};
+
+function objectsOf(resource: Resource, others: readonly Resource[] = []): readonly KubeObject[] {
+  const kind = kindOf(resource);
+  const secret = aSecret('demo-bench-redis-auth');
+  const inputs = kind.resolve(resource, aReader([resource, secret, ...others]));
+  return graphOf(kind, resource, (scope, id) =>
+    kind.chart(scope, id, { resource, inputs }),
+  ).flatMap(({ objects }) => objects);
+}
+
+/** `Deployment shop-gunicorn: gunicorn`, with its container. */
+function containersOf(objects: readonly KubeObject[]): readonly (readonly [string, Container])[] {
+  return objects.flatMap((object) => {
+    const pod =
+      at(object, 'spec.template.spec') ?? at(object, 'spec.jobTemplate.spec.template.spec');
+    const { containers = [], initContainers = [] } = (pod ?? {}) as Readonly<
+      Record<string, readonly Container[]>
+    >;
+    return [...initContainers, ...containers].map(
+      (one) => [`${object.kind} ${object.metadata.name}: ${one.name}`, one] as const,
+    );
+  });
+}
+
+const unsized = (objects: readonly KubeObject[]): readonly string[] =>
+  containersOf(objects)
+    .filter(([, { resources }]) => !resources?.requests?.['cpu'] || !resources.requests['memory'])
+    .map(([name]) => name);
+
+suite('resources by default', () => {
+  for (const [what, objects] of [
+    ['a bench', () => objectsOf(aBench())],
+    ['a Dedicated site', () => objectsOf(aSite(), [aReadyBench()])],
+    [
+      'a site with a server of its own',
+      () => objectsOf(aSite({ dbConfig: { mode: 'dedicated' } }), [aReadyBench()]),
+    ],
+  ] as const) {
+    test(`each container of ${what} requests CPU and memory`, () => {
+      assert.ok(containersOf(objects()).length > 2);
+      assert.deepEqual(unsized(objects()), []);
+    });
+  }
+
+  test('only a container whose script the operator knows has a limit', () => {
+    const limited = containersOf([...objectsOf(aBench()), ...objectsOf(aSite(), [aReadyBench()])])
+      .filter(([, { resources }]) => resources?.limits)
+      .map(([, { name }]) => name);
+    assert.deepEqual(
+      limited.filter((name) => /gunicorn|worker|nginx|socketio|scheduler|redis|maria/.test(name)),
+      [],
+    );
+  });
+
+  test('an empty object sets none', () => {
+    const names = unsized(objectsOf(aBench(NONE))).join('\n');
+    for (const name of ['gunicorn', 'nginx', 'socketio', 'scheduler', 'worker-long', 'redis']) {
+      assert.match(names, new RegExp(`demo-bench-${name}: `));
+    }
+  });
+
+  test('a named value replaces the requests as a whole', () => {
+    const limits = { memory: '1Gi' };
+    const objects = objectsOf(aBench({ componentResources: { nginx: { limits } } }));
+    const [, nginx] = containersOf(objects).find(([, { name }]) => name === 'nginx') ?? [];
+    assert.deepEqual(Object.keys(nginx?.resources ?? {}), ['limits']);
+  });
+
+  test('gunicorn requests more with more processes and threads', () => {
+    const of = (workers: number, threads: number) =>
+      gunicornRequests({ ...gunicornSettings({}, undefined), workers, threads }).requests;
+    assert.deepEqual(of(2, 4), { cpu: '50m', memory: '256Mi' });
+    assert.deepEqual(of(4, 4), { cpu: '100m', memory: '448Mi' });
+    assert.deepEqual(of(2, 8), { cpu: '50m', memory: '320Mi' });
+  });
+
+  test('they change neither the number of processes nor the caches of Redis and MariaDB', () => {
+    const objects = objectsOf(aBench());
+    const text = JSON.stringify(objects);
+    assert.match(text, /--workers=2"/);
+    assert.doesNotMatch(text, /innodb_buffer_pool_size/);
+    const cache = /"REDIS_MAXMEMORY","value":"(\d+)"/.exec(text)?.[1];
+    assert.equal(cache, String(256 * 2 ** 20));
+  });
+});
+
+suite('docs/sizing.md', () => {
+  const [MIB, MILLI] = [2 ** 20, 1e-3];
+  const sum = (objects: readonly KubeObject[]): readonly [number, number] => {
+    const lasting = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet');
+    const requests = lasting.flatMap((object) => {
+      const { containers } = at(object, 'spec.template.spec') as {
+        readonly containers: readonly Container[];
+      };
+      const replicas = Number(at(object, 'spec.replicas') ?? 1);
+      return containers.flatMap(({ resources }) =>
+        Array.from({ length: replicas }, () => resources?.requests ?? {}),
+      );
+    });
+    const total = (name: string): number =>
+      requests.reduce((all, one) => all + bytesOf(String(one[name])), 0);
+    return [Math.round(total('cpu') / MILLI), Math.round(total('memory') / MIB)];
+  };
+
+  for (const [what, objects] of [
+    ['A bench with a managed MariaDB', () => objectsOf(aBench())],
+    ['A `Dedicated` site', () => objectsOf(aSite(), [aReadyBench()])],
+    ['A `Shared` site', () => objectsOf(aSite({ workloads: 'Shared' }), [aReadyBench()])],
+  ] as const) {
+    test(`has what requests: ${what}`, async () => {
+      const page = await readFile(path.join(projectRoot(), 'docs', 'sizing.md'), 'utf8');
+      const row = page.split('\n').find((line) => line.startsWith(`| ${what} `)) ?? '';
+      const [, , cpu, memory] = row.split('|').map((cell) => cell.trim());
+      const [milli, mebibytes] = sum(objects());
+      assert.deepEqual(
+        [cpu, memory],
+        [milli ? `${milli}m` : '0', mebibytes ? `${mebibytes}Mi` : '0'],
+      );
+    });
+  }
+});
+
+suite('replicas spread', () => {
+  const CONSTRAINTS = 'spec.template.spec.topologySpreadConstraints';
+  const named = (objects: readonly KubeObject[], name: string): KubeObject | undefined =>
+    objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name);
+
+  test('over nodes and zones where they can, also with one replica', () => {
+    const constraints = at(named(objectsOf(aBench()), 'demo-bench-gunicorn'), CONSTRAINTS);
+    assert.deepEqual(
+      (constraints as readonly Readonly<Record<string, unknown>>[]).map(
+        ({ topologyKey, whenUnsatisfiable }) => [topologyKey, whenUnsatisfiable],
+      ),
+      [
+        ['kubernetes.io/hostname', 'ScheduleAnyway'],
+        ['topology.kubernetes.io/zone', 'ScheduleAnyway'],
+      ],
+    );
+  });
+
+  test('does not change with the number of replicas', () => {
+    const two = objectsOf(aBench({ componentReplicas: { gunicorn: 2 } }));
+    assert.deepEqual(
+      at(named(two, 'demo-bench-gunicorn'), 'spec.template'),
+      at(named(objectsOf(aBench()), 'demo-bench-gunicorn'), 'spec.template'),
+    );
+  });
+
+  test('as the template of the component says, where it says so', () => {
+    const own = { maxSkew: 3, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' };
+    const spec = { topologySpreadConstraints: [own] };
+    const objects = objectsOf(aBench({ componentPodTemplates: { gunicorn: { spec } } }));
+    const constraints = at(named(objects, 'demo-bench-gunicorn'), CONSTRAINTS);
+    assert.deepEqual(
+      (constraints as readonly { readonly topologyKey: string }[]).map(
+        ({ topologyKey }) => topologyKey,
+      ),
+      ['rack'],
+    );
+  });
+
+  test('not where all pods are on one node', () => {
+    const objects = objectsOf(aBench({ storage: { accessMode: 'ReadWriteOnce' } }));
+    assert.equal(at(named(objects, 'demo-bench-gunicorn'), CONSTRAINTS), undefined);
+  });
+});
