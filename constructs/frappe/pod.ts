@@ -93,7 +93,7 @@ export function selectorLabels(props: {
 /** The template of a pod that runs the framework's image on the bench's volume. */
 export function frappePod(
   props: FrappePodProps,
-  topologySpreadConstraints: readonly k8s.TopologySpreadConstraint[] = [],
+  spread: Pick<k8s.PodSpec, 'topologySpreadConstraints'> = {},
 ): k8s.PodTemplateSpec {
   const { bench } = props;
   const copied = props.readsAssets === true && bench.assetsInSites.includes(bench.image.reference);
@@ -109,9 +109,7 @@ export function frappePod(
     ),
     spec: {
       ...placement(bench),
-      ...(topologySpreadConstraints.length > 0
-        ? { topologySpreadConstraints: [...topologySpreadConstraints] }
-        : {}),
+      ...spread,
       // Nothing in the pod calls the API server: with a token, the site's code could.
       automountServiceAccountToken: false,
       enableServiceLinks: false,

@@ -60,17 +60,20 @@ export class Workload extends Construct {
  * Prefers other nodes and zones for each replica, also for one: another number of replicas must not
  * replace the pods. A template's own constraints are in place of these.
  */
-function spread(props: WorkloadProps): readonly k8s.TopologySpreadConstraint[] {
+function spread(props: WorkloadProps): Pick<k8s.PodSpec, 'topologySpreadConstraints'> {
   const { bench, strategy } = props;
   const component = podComponent(props.component);
-  if (component === undefined || strategy === 'Recreate' || bench.sitesVolume.onOneNode) return [];
-  if (bench.componentPodTemplates[component]?.spec?.topologySpreadConstraints) return [];
-  return ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
-    maxSkew: 1,
-    topologyKey,
-    whenUnsatisfiable: 'ScheduleAnyway',
-    labelSelector: { matchLabels: selectorLabels(props) },
-    // Each version by itself: the pods that it replaces do not count.
-    matchLabelKeys: ['pod-template-hash'],
-  }));
+  if (component === undefined || strategy === 'Recreate' || bench.sitesVolume.onOneNode) return {};
+  if (bench.componentPodTemplates[component]?.spec?.topologySpreadConstraints) return {};
+  const constraints = ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(
+    (topologyKey) => ({
+      maxSkew: 1,
+      topologyKey,
+      whenUnsatisfiable: 'ScheduleAnyway',
+      labelSelector: { matchLabels: selectorLabels(props) },
+      // Each version by itself: the pods that it replaces do not count.
+      matchLabelKeys: ['pod-template-hash'],
+    }),
+  );
+  return { topologySpreadConstraints: constraints };
 }

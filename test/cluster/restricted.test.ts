@@ -115,29 +115,29 @@ describe('in a namespace that takes only restricted pods', () => {
   });
 
   test('a bench and a site are Ready in a namespace whose quota demands requests', async () => {
-    const strict = await cluster.namespace();
     const quota = {
       apiVersion: 'v1',
       kind: 'ResourceQuota',
       metadata: { name: 'requests' },
-      spec: { hard: { 'requests.cpu': '4', 'requests.memory': '8Gi' } },
+      spec: { hard: { 'requests.cpu': '16', 'requests.memory': '32Gi' } },
     };
-    await cluster.apply(strict, quota);
-    await cluster.becomes('ResourceQuota', strict, 'requests', {
+    await cluster.apply(namespace, quota);
+    await cluster.becomes('ResourceQuota', namespace, 'requests', {
       what: 'is counted',
       check: (live) => Boolean(at(live, 'status.hard["requests.cpu"]')),
     });
-    await cluster.apply(strict, aBench('frugal'), aSite('shop', { bench: 'frugal' }));
-    await cluster.ready('AppSite', strict, 'shop');
+    await cluster.apply(namespace, aBench('frugal'), aSite('thrifty', { bench: 'frugal' }));
+    await cluster.ready('AppSite', namespace, 'thrifty');
 
-    await cluster.apply(strict, aBench('frugal', { componentResources: { nginx: {} } }));
-    await cluster.becomes('AppBench', strict, 'frugal', {
+    await cluster.apply(namespace, aBench('frugal', { componentResources: { nginx: {} } }));
+    await cluster.becomes('AppBench', namespace, 'frugal', {
       what: 'says what the quota demands',
       check: (bench) =>
         messageOf(bench).includes('failed quota: requests: must specify requests.cpu'),
     });
-    await cluster.apply(strict, aBench('frugal'));
-    await cluster.ready('AppBench', strict, 'frugal', 180_000);
+    await cluster.apply(namespace, aBench('frugal'));
+    await cluster.ready('AppBench', namespace, 'frugal', 180_000);
+    await cluster.delete('ResourceQuota', namespace, 'requests');
   });
 
   test('a bench in a namespace with a full quota reports it, and is Ready once there is room', async () => {

@@ -141,7 +141,7 @@ suite('docs/sizing.md', () => {
     ['A `Dedicated` site', () => objectsOf(aSite(), [aReadyBench()])],
     ['A `Shared` site', () => objectsOf(aSite({ workloads: 'Shared' }), [aReadyBench()])],
   ] as const) {
-    test(`has what requests: ${what}`, async () => {
+    test(`has the sum of requests: ${what}`, async () => {
       const page = await readFile(path.join(projectRoot(), 'docs', 'sizing.md'), 'utf8');
       const row = page.split('\n').find((line) => line.startsWith(`| ${what} `)) ?? '';
       const [, , cpu, memory] = row.split('|').map((cell) => cell.trim());
@@ -154,12 +154,12 @@ suite('docs/sizing.md', () => {
   }
 });
 
-suite('replicas spread', () => {
+suite('constraints by which replicas spread', () => {
   const CONSTRAINTS = 'spec.template.spec.topologySpreadConstraints';
   const named = (objects: readonly KubeObject[], name: string): KubeObject | undefined =>
     objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name);
 
-  test('over nodes and zones where they can, also with one replica', () => {
+  test('name nodes and zones, also with one replica', () => {
     const constraints = at(named(objectsOf(aBench()), 'demo-bench-gunicorn'), CONSTRAINTS);
     assert.deepEqual(
       (constraints as readonly Readonly<Record<string, unknown>>[]).map(
@@ -172,7 +172,7 @@ suite('replicas spread', () => {
     );
   });
 
-  test('does not change with the number of replicas', () => {
+  test('do not change with the number of replicas', () => {
     const two = objectsOf(aBench({ componentReplicas: { gunicorn: 2 } }));
     assert.deepEqual(
       at(named(two, 'demo-bench-gunicorn'), 'spec.template'),
@@ -180,7 +180,7 @@ suite('replicas spread', () => {
     );
   });
 
-  test('as the template of the component says, where it says so', () => {
+  test('are the template’s, where it has some', () => {
     const own = { maxSkew: 3, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' };
     const spec = { topologySpreadConstraints: [own] };
     const objects = objectsOf(aBench({ componentPodTemplates: { gunicorn: { spec } } }));
@@ -193,7 +193,7 @@ suite('replicas spread', () => {
     );
   });
 
-  test('not where all pods are on one node', () => {
+  test('are absent where all pods are on one node', () => {
     const objects = objectsOf(aBench({ storage: { accessMode: 'ReadWriteOnce' } }));
     assert.equal(at(named(objects, 'demo-bench-gunicorn'), CONSTRAINTS), undefined);
   });
