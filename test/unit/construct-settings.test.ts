@@ -195,6 +195,15 @@ test('trust in every address is warned of', () => {
   ]);
 });
 
+test('a template of workers is named as without effect where a bench has none of its own', () => {
+  const componentPodTemplates = { workers: { metadata: { labels: { team: 'batch' } } } };
+  const pathsOf = (spec: Fields): readonly string[] =>
+    benchWarnings(aBench(spec), aReader([])).map(({ path }) => path);
+  assert.deepEqual(pathsOf({ componentPodTemplates }), ['spec.componentPodTemplates.workers']);
+  const workers = [{ name: 'imports', queues: ['imports'] }];
+  assert.deepEqual(pathsOf({ componentPodTemplates, workers }), []);
+});
+
 suite('workers of further queues', () => {
   const WORKERS = [
     {
