@@ -249,9 +249,8 @@ export function placement(
 }
 
 function frappeContainer(bench: BenchModel, props: FrappeContainerProps): k8s.Container {
-  const { extraMounts = [], env = [], command, ...others } = props;
-  const { resources = FRAMEWORK_REQUESTS, ...unsized } = others;
-  const { writesSites = true, mounts = 'Framework', ...rest } = unsized;
+  const { extraMounts = [], resources = FRAMEWORK_REQUESTS, env = [], command, ...others } = props;
+  const { writesSites = true, mounts = 'Framework', ...rest } = others;
   return {
     ...(rest as Omit<k8s.Container, 'env' | 'command'>),
     image: bench.image.reference,

@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 
-import { type Authority, issue, newAuthority } from '../../testbed/controlplane/certificate.js';
+import { issue, newAuthority } from '../../testbed/controlplane/certificate.js';
 import { databaseName } from '../../constructs/kit/names.js';
-import { aSecret, aSite } from '../cluster/support/builders.js';
+import { aSecret } from '../cluster/support/builders.js';
 import { at, conditionOf, type Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
@@ -15,12 +15,16 @@ import { newPassword, secretValue, SiteUser } from './support/bench.js';
 import { logIn, type ServerPod, sql } from './support/database-client.js';
 import { outsideServer } from './support/outside-server.js';
 import { podLog } from './support/pod-log.js';
-
-const READY_MS = 300_000;
-/** A Job is tried four times, and a busy machine is slow. */
-const COMPLAINT_MS = 240_000;
-const PROVIDERS = ['mariadb', 'postgres'] as const;
-type Provider = (typeof PROVIDERS)[number];
+import {
+  certificateSecret,
+  hostOf,
+  type Provider,
+  PROVIDERS,
+  READY_MS,
+  serverOf,
+  siteOn,
+  statusSays,
+} from './support/tls-servers.js';
 
 /** How each server refuses a login without a client certificate. */
 const REFUSALS = { mariadb: /Access denied/, postgres: /client certificate/ } as const;
@@ -43,8 +47,8 @@ suite('certificates of databases', { skip }, () => {
         }),
       ),
       aSecret('database-ca', { 'ca.crt': ca.certificatePem }),
-      certificate('client', ca, ['client.example.com']),
-      certificate('server', ca, [`own-db.${namespace}.svc.cluster.local`]),
+      certificateSecret('client', ca, ['client.example.com']),
+      certificateSecret('server', ca, [`own-db.${namespace}.svc.cluster.local`]),
       smallBench('own', {
         dbConfig: {
           provider: 'postgres',
@@ -116,7 +120,7 @@ suite('certificates of databases', { skip }, () => {
       dbConfig: {
         mode: 'external',
         provider,
-        host: `${serverOf(provider)}.${namespace}.svc.cluster.local`,
+        host: hostOf(provider, namespace),
         rootSecretRef: { name: `${serverOf(provider)}-root` },
         tls: {
           ...(tls['mode'] === 'Require' ? {} : { caSecretRef: { name: 'database-ca' } }),
@@ -160,11 +164,7 @@ suite('certificates of databases', { skip }, () => {
   }
 
   function complains(bench: string, words: RegExp): Promise<unknown> {
-    return cluster.becomes('AppSite', namespace, `${bench}-site`, {
-      what: `says ${words.source}`,
-      check: (object) => words.test(JSON.stringify(object.status ?? {})),
-      timeoutMs: COMPLAINT_MS,
-    });
+    return statusSays(cluster, 'AppSite', { namespace, name: `${bench}-site` }, words);
   }
 
   /** The logins of a PostgreSQL that came over the network. */
@@ -188,17 +188,3 @@ suite('certificates of databases', { skip }, () => {
     };
   }
 });
-
-function serverOf(provider: Provider): string {
-  return `outside-${provider}`;
-}
-
-function siteOn(bench: string): Manifest {
-  return aSite(`${bench}-site`, { bench, workloads: 'Shared' });
-}
-
-function certificate(name: string, ca: Authority, hosts: readonly string[]): Manifest {
-  const { certificatePem, keyPem } = issue(ca, { commonName: 'database', hosts: [...hosts] });
-  const data = { 'ca.crt': ca.certificatePem, 'tls.crt': certificatePem, 'tls.key': keyPem };
-  return { ...aSecret(name, data), type: 'kubernetes.io/tls' };
-}

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 
 import { type Authority, issue, newAuthority } from '../../testbed/controlplane/certificate.js';
-import { aSecret, API_VERSION, aSite } from '../cluster/support/builders.js';
+import { aSecret, API_VERSION } from '../cluster/support/builders.js';
 import { at, conditionOf, type Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
@@ -14,12 +14,16 @@ import { newPassword, secretValue, SiteUser } from './support/bench.js';
 import { logIn, REFUSED_IN_CLEAR_TEXT, type ServerPod } from './support/database-client.js';
 import { LOGINS, outsideServer } from './support/outside-server.js';
 import { podLog } from './support/pod-log.js';
-
-const READY_MS = 300_000;
-/** A Job is tried four times, and a busy machine is slow. */
-const COMPLAINT_MS = 240_000;
-const PROVIDERS = ['mariadb', 'postgres'] as const;
-type Provider = (typeof PROVIDERS)[number];
+import {
+  COMPLAINT_MS,
+  hostOf,
+  type Provider,
+  PROVIDERS,
+  READY_MS,
+  serverOf,
+  siteOn,
+  statusSays,
+} from './support/tls-servers.js';
 
 suite('databases that require TLS', { skip }, () => {
   const ca = newAuthority('database CA');
@@ -35,7 +39,7 @@ suite('databases that require TLS', { skip }, () => {
       ...PROVIDERS.flatMap((provider) => [
         ...outsideServer(serverOf(provider), newPassword(), {
           provider,
-          certificate: certificateFor(ca, hostOf(provider)),
+          certificate: certificateFor(ca, hostOf(provider, namespace)),
         }),
         caSecret(provider, ca),
         smallBench(provider, {
@@ -43,7 +47,7 @@ suite('databases that require TLS', { skip }, () => {
           dbConfig: {
             mode: 'external',
             provider,
-            host: hostOf(provider),
+            host: hostOf(provider, namespace),
             rootSecretRef: { name: `${serverOf(provider)}-root` },
             tls: { mode: 'VerifyFull', caSecretRef: { name: `${provider}-ca` } },
           },
@@ -89,7 +93,7 @@ suite('databases that require TLS', { skip }, () => {
         const before = await podsOf(provider);
         await cluster.apply(namespace, caSecret(provider, other), siteOn(provider, late));
         const words = new RegExp(
-          `${hostOf(provider)}:\\d+: the server's certificate is not of the CA in tls.caSecretRef`,
+          `${hostOf(provider, namespace)}:\\d+: the server's certificate is not of the CA in tls.caSecretRef`,
         );
         await Promise.all([running, late].map((site) => names('AppSite', site, words)));
         await names('AppBench', provider, words);
@@ -122,7 +126,12 @@ suite('databases that require TLS', { skip }, () => {
       const root = `${serverOf(provider)}-root`;
       const password = await secretValue(cluster, namespace, root, 'password');
       const login = (encrypted: boolean): Promise<string> =>
-        logIn(cluster, namespace, pod, { provider, host: hostOf(provider), password, encrypted });
+        logIn(cluster, namespace, pod, {
+          provider,
+          host: hostOf(provider, namespace),
+          password,
+          encrypted,
+        });
       assert.equal(await login(true), '1\n');
       await assert.rejects(login(false), REFUSED_IN_CLEAR_TEXT[provider]);
       await cluster.until('the log to have it', async () => {
@@ -131,16 +140,8 @@ suite('databases that require TLS', { skip }, () => {
     }
   });
 
-  function siteOn(provider: Provider, name = `${provider}-site`): Manifest {
-    return aSite(name, { bench: provider, workloads: 'Shared' });
-  }
-
   function userOf(site: string, bench: string): SiteUser {
     return new SiteUser(cluster, { namespace, bench }, site);
-  }
-
-  function hostOf(provider: Provider): string {
-    return `${serverOf(provider)}.${namespace}.svc.cluster.local`;
   }
 
   /** The pods that serve, by their uids; without those of Jobs. */
@@ -153,11 +154,7 @@ suite('databases that require TLS', { skip }, () => {
   }
 
   function names(kind: 'AppSite' | 'AppBench', name: string, words: RegExp): Promise<unknown> {
-    return cluster.becomes(kind, namespace, name, {
-      what: `says ${words.source}`,
-      check: (object) => words.test(JSON.stringify(object.status ?? {})),
-      timeoutMs: COMPLAINT_MS,
-    });
+    return statusSays(cluster, kind, { namespace, name }, words);
   }
 
   async function backUp(provider: Provider): Promise<void> {
@@ -204,10 +201,6 @@ suite('databases that require TLS', { skip }, () => {
       : { encrypted: having(/authorized:.* SSL enabled/), clear: having(/no encryption/) };
   }
 });
-
-function serverOf(provider: Provider): string {
-  return `outside-${provider}`;
-}
 
 function caSecret(provider: Provider, { certificatePem }: Authority): Manifest {
   return aSecret(`${provider}-ca`, { 'ca.crt': certificatePem });

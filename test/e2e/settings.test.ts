@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, suite, test } from 'node:test';
 
-import { issue, newAuthority } from '../../testbed/controlplane/certificate.js';
+import { newAuthority } from '../../testbed/controlplane/certificate.js';
 import { aSecret } from '../cluster/support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
 import { standInMethod, standInOnly } from './framework.js';
@@ -24,6 +24,7 @@ import {
 } from './support/bench.js';
 import { logIn, REFUSED_IN_CLEAR_TEXT } from './support/database-client.js';
 import { ArgumentLists, exposedSecrets } from './support/exposed-secrets.js';
+import { certificateSecret } from './support/tls-servers.js';
 
 const MEBIBYTE = 2 ** 20;
 const GUNICORN = { workers: 3, threads: 6, timeoutSeconds: 77, maxRequests: 60 } as const;
@@ -51,7 +52,9 @@ suite('settings', { skip }, () => {
     await cluster.apply(
       namespace,
       ...Object.entries(CLAIMS).map(([name, mode]) => aClaim(name, mode)),
-      serverCertificate(`bench-db.${namespace}.svc.cluster.local`),
+      certificateSecret('server', newAuthority('database CA'), [
+        `bench-db.${namespace}.svc.cluster.local`,
+      ]),
       aSecret('mail', { password: passwords.first }),
       aSecret('of-bench', { token: passwords.ofBench }),
       {
@@ -406,12 +409,4 @@ function aClaim(name: string, accessMode: string): Manifest {
     metadata: { name },
     spec: { accessModes: [accessMode], resources: { requests: { storage: '1Gi' } } },
   };
-}
-
-/** The Secret of a server's certificate, as cert-manager makes it. */
-function serverCertificate(host: string): Manifest {
-  const ca = newAuthority('database CA');
-  const { certificatePem, keyPem } = issue(ca, { commonName: 'database', hosts: [host] });
-  const data = { 'ca.crt': ca.certificatePem, 'tls.crt': certificatePem, 'tls.key': keyPem };
-  return { ...aSecret('server', data), type: 'kubernetes.io/tls' };
 }

@@ -57,6 +57,10 @@ export interface Container {
   readonly readinessProbe?: Probe;
   readonly startupProbe?: Probe;
   readonly lifecycle?: unknown;
+  readonly resources?: {
+    readonly requests?: Readonly<Record<string, string>>;
+    readonly limits?: Readonly<Record<string, string>>;
+  };
   readonly securityContext: Readonly<Record<string, unknown>>;
   readonly volumeMounts: readonly {
     readonly name: string;

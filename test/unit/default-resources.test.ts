@@ -11,15 +11,8 @@ import { projectRoot } from '../../testbed/root.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { at } from '../cluster/support/objects.js';
 import { aBench, aReader, aReadyBench, aSecret, aSite } from '../golden/builders.js';
+import { type Container, containersOf, podTemplates } from '../golden/corpus.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
-
-interface Container {
-  readonly name: string;
-  readonly resources?: {
-    readonly requests?: Readonly<Record<string, unknown>>;
-    readonly limits?: Readonly<Record<string, unknown>>;
-  };
-}
 
 /** Fields of a bench that name the resources of everything that the bench runs, as none. */
 const NONE = {
@@ -42,24 +35,16 @@ function objectsOf(resource: Resource, others: readonly Resource[] = []): readon
   ).flatMap(({ objects }) => objects);
 }
 
-/** `Deployment shop-gunicorn: gunicorn`, with its container. */
-function containersOf(objects: readonly KubeObject[]): readonly (readonly [string, Container])[] {
-  return objects.flatMap((object) => {
-    const pod =
-      at(object, 'spec.template.spec') ?? at(object, 'spec.jobTemplate.spec.template.spec');
-    const { containers = [], initContainers = [] } = (pod ?? {}) as Readonly<
-      Record<string, readonly Container[]>
-    >;
-    return [...initContainers, ...containers].map(
-      (one) => [`${object.kind} ${object.metadata.name}: ${one.name}`, one] as const,
-    );
-  });
-}
+const containersIn = (objects: readonly KubeObject[]): readonly Container[] =>
+  podTemplates(objects).flatMap((pod) => containersOf(pod));
 
+/** `Deployment shop-gunicorn: gunicorn`, of each container without a request for CPU or memory. */
 const unsized = (objects: readonly KubeObject[]): readonly string[] =>
-  containersOf(objects)
-    .filter(([, { resources }]) => !resources?.requests?.['cpu'] || !resources.requests['memory'])
-    .map(([name]) => name);
+  podTemplates(objects).flatMap((pod) =>
+    containersOf(pod)
+      .filter(({ resources }) => !resources?.requests?.['cpu'] || !resources.requests['memory'])
+      .map(({ name }) => `${pod.of}: ${name}`),
+  );
 
 suite('resources by default', () => {
   for (const [what, objects] of [
@@ -71,15 +56,15 @@ suite('resources by default', () => {
     ],
   ] as const) {
     test(`each container of ${what} requests CPU and memory`, () => {
-      assert.ok(containersOf(objects()).length > 2);
+      assert.ok(containersIn(objects()).length > 2);
       assert.deepEqual(unsized(objects()), []);
     });
   }
 
   test('only a container whose script the operator knows has a limit', () => {
-    const limited = containersOf([...objectsOf(aBench()), ...objectsOf(aSite(), [aReadyBench()])])
-      .filter(([, { resources }]) => resources?.limits)
-      .map(([, { name }]) => name);
+    const limited = containersIn([...objectsOf(aBench()), ...objectsOf(aSite(), [aReadyBench()])])
+      .filter(({ resources }) => resources?.limits)
+      .map(({ name }) => name);
     assert.deepEqual(
       limited.filter((name) => /gunicorn|worker|nginx|socketio|scheduler|redis|maria/.test(name)),
       [],
@@ -96,7 +81,7 @@ suite('resources by default', () => {
   test('a named value replaces the requests as a whole', () => {
     const limits = { memory: '1Gi' };
     const objects = objectsOf(aBench({ componentResources: { nginx: { limits } } }));
-    const [, nginx] = containersOf(objects).find(([, { name }]) => name === 'nginx') ?? [];
+    const nginx = containersIn(objects).find(({ name }) => name === 'nginx');
     assert.deepEqual(Object.keys(nginx?.resources ?? {}), ['limits']);
   });
 
@@ -122,15 +107,10 @@ suite('docs/sizing.md', () => {
   const [MIB, MILLI] = [2 ** 20, 1e-3];
   const sum = (objects: readonly KubeObject[]): readonly [number, number] => {
     const lasting = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet');
-    const requests = lasting.flatMap((object) => {
-      const { containers } = at(object, 'spec.template.spec') as {
-        readonly containers: readonly Container[];
-      };
-      const replicas = Number(at(object, 'spec.replicas') ?? 1);
-      return containers.flatMap(({ resources }) =>
-        Array.from({ length: replicas }, () => resources?.requests ?? {}),
-      );
-    });
+    for (const object of lasting) assert.equal(at(object, 'spec.replicas'), 1);
+    const requests = podTemplates(lasting).flatMap(({ spec }) =>
+      spec.containers.map(({ resources }) => resources?.requests ?? {}),
+    );
     const total = (name: string): number =>
       requests.reduce((all, one) => all + bytesOf(String(one[name])), 0);
     return [Math.round(total('cpu') / MILLI), Math.round(total('memory') / MIB)];
