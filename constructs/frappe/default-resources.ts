@@ -22,7 +22,10 @@ export const DATABASE_REQUESTS = requests('50m', '384Mi');
 const [MASTER_MIB, PROCESS_MIB, THREAD_MIB] = [64, 64, 8];
 
 /** Of web processes: the preloaded application once, and what each process and thread adds. */
-export function gunicornRequests({ workers, threads }: Required<GunicornSettings>): Resources {
+export function gunicornRequests({
+  workers,
+  threads,
+}: Required<Pick<GunicornSettings, 'workers' | 'threads'>>): Resources {
   const memory = MASTER_MIB + workers * (PROCESS_MIB + threads * THREAD_MIB);
   return requests(`${workers * 25}m`, `${memory}Mi`);
 }

@@ -2,6 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import {
+  DATABASE_REQUESTS,
+  gunicornRequests,
+  NGINX_REQUESTS,
+  REDIS_REQUESTS,
+} from '../../constructs/frappe/default-resources.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite, scaled, WORKERS } from './support/builders.js';
 import { at, conditionOf, type Live } from './support/objects.js';
@@ -133,7 +139,7 @@ const CASES: readonly Case[] = [
     values: {
       [`Deployment/b-gunicorn ${CONTAINER}.resources`]: RESOURCES,
       [`Deployment/s-gunicorn ${CONTAINER}.resources`]: RESOURCES,
-      [`Deployment/b-nginx ${CONTAINER}.resources`]: {},
+      [`Deployment/b-nginx ${CONTAINER}.resources`]: NGINX_REQUESTS,
     },
   },
   {
@@ -171,9 +177,9 @@ const CASES: readonly Case[] = [
       'patch statefulsets/b-redis',
     ],
     values: {
-      [`Deployment/b-gunicorn ${CONTAINER}.resources`]: {},
-      [`StatefulSet/b-redis ${CONTAINER}.resources`]: {},
-      [`StatefulSet/b-db ${CONTAINER}.resources`]: {},
+      [`Deployment/b-gunicorn ${CONTAINER}.resources`]: gunicornRequests({ workers: 2, threads: 4 }),
+      [`StatefulSet/b-redis ${CONTAINER}.resources`]: REDIS_REQUESTS,
+      [`StatefulSet/b-db ${CONTAINER}.resources`]: DATABASE_REQUESTS,
     },
   },
 ];
