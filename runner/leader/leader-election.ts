@@ -206,10 +206,9 @@ class Candidate {
       const mayRenew = !this.election.strict || this.isInTerm();
       if (mayRenew && this.observed && this.holder() === identity && (await this.write(signal)))
         return true;
-      const readAt = this.clock.monotonic();
       this.observe(await this.lease.read(signal));
       if (this.isBlocked()) return false;
-      return this.isInTerm() ? await this.write(signal, readAt) : await this.acquireNow(signal);
+      return this.isInTerm() ? await this.write(signal) : await this.acquireNow(signal);
     } catch (error) {
       if (!signal.aborted) log.warn('lease not updated', { error });
       return false;
@@ -252,15 +251,10 @@ class Candidate {
     );
   }
 
-  /**
-   * Writes the lease; false if it has changed since it was observed.
-   * @param readAt when the observed version was read, monotonic. Replicas that hold the lease together
-   *   renew it for each other: whoever conflicts with such a renewal has the lease since the read.
-   */
-  private async write(signal: AbortSignal, readAt?: number): Promise<boolean> {
+  /** Writes the lease; false if it has changed since it was observed. */
+  private async write(signal: AbortSignal): Promise<boolean> {
     const sentAt = this.clock.monotonic();
-    const before = this.observed?.spec;
-    const record = this.record(before);
+    const record = this.record(this.observed?.spec);
     try {
       this.observe(
         this.observed
@@ -269,10 +263,6 @@ class Candidate {
       );
     } catch (error) {
       const isStored = !isNotFound(error) && (await this.isStored(record, signal));
-      if (!isStored && readAt !== undefined && this.isRenewed(before)) {
-        this.renewedAt = readAt;
-        return true;
-      }
       if (!isStored && (isConflict(error) || isNotFound(error))) return false;
       if (!isStored) throw error;
     }
@@ -287,15 +277,10 @@ class Candidate {
   private async isStored(record: LeaseSpec, signal: AbortSignal): Promise<boolean> {
     // A read that hangs must leave time for the next attempt.
     const stored = await this.lease.read(signal, this.timing.retryMs).catch(() => undefined);
-    if (stored) this.observe(stored);
     const { holderIdentity, renewTime } = stored?.spec ?? {};
-    return holderIdentity === record.holderIdentity && renewTime === record.renewTime;
-  }
-
-  /** Whether a holder of this identity has renewed the lease since an earlier version. */
-  private isRenewed(before: LeaseSpec | undefined): boolean {
-    const now = this.observed?.spec;
-    return now?.holderIdentity === this.election.identity && now.renewTime !== before?.renewTime;
+    if (holderIdentity !== record.holderIdentity || renewTime !== record.renewTime) return false;
+    this.observe(stored);
+    return true;
   }
 
   private record(before: LeaseSpec | undefined): LeaseSpec {
