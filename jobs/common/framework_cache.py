@@ -60,7 +60,8 @@ def _tracking_refusal(url: str) -> str | None:
 
     with connect(url, 2, 2).client() as watcher, connect(url, 2, 2).client() as reader:
         try:
-            reader.execute_command("CLIENT", "TRACKING", "ON", "REDIRECT", watcher.client_id())
+            command = ("CLIENT", "TRACKING", "ON", "REDIRECT", watcher.client_id(), "NOLOOP")
+            reader.execute_command(*command)
         except exceptions.ResponseError as error:
             return str(error)
     return None

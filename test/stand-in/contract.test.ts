@@ -76,6 +76,7 @@ await describeOnServers('commands of the framework image', (stack) => {
       },
       { run: [...newSite(w, 'c.example'), '--db-socket=c'], code: 2, output: /No such option/ },
       { run: newSite(w, 'c.example', { 'db-type': 'sqlite' }), code: 2, output: /sqlite/ },
+      { run: newSite(w, 'hrms'), code: 1, output: /an app called hrms/ },
       { run: newSite(w, 'c.example', { 'db-root-password': '' }), code: 1, output: /Aborted!/ },
     ]);
   });
