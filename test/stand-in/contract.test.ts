@@ -1,7 +1,7 @@
 /**
  * The commands of the image against the behavior of the real framework 15.44.2 (read and run, see
  * docs/contributing/stand-in-image.md): each row is a command, its exit code, and its output. Rows of a table
- * build on each other.
+ * build on each other. What version-16 does otherwise is in docs/contributing/frappe-16.md, Commands.
  */
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';

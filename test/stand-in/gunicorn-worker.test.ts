@@ -1,6 +1,6 @@
 /**
  * gunicorn_worker.py with the image's gunicorn, whose own threaded worker drops connections when it
- * ends.
+ * ends. Facts: docs/contributing/frappe-16.md, gunicorn.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -151,7 +151,7 @@ class UserHistory extends DocumentHistory {
 class WorkspaceHistory extends DocumentHistory {
   constructor(spec: Fields = {}) {
     const own = { title: 'Office', module: 'Desk', resyncInterval: '0s' };
-    super({ kind: workspace as HistoryOf['kind'], name: 'office', spec: own }, spec);
+    super({ kind: workspace, name: 'office', spec: own }, spec);
   }
 }
 

@@ -32,6 +32,10 @@ function tablesOf(page: string): readonly Table[] {
 /** The facts: each is a row of a table that says where it was read. */
 const factsOf = (page: string) => tablesOf(page).filter(({ head }) => head.includes('Source'));
 
+/** The cells of the page's columns Test. */
+const testCells = (): Row =>
+  factsOf(PAGE).flatMap(({ head, rows }) => rows.map((row) => row[head.indexOf('Test')] ?? ''));
+
 /** The file of a short name: `jobs/tests/test_x.py` as it is, `unit/x` without folder and ending. */
 const fileOf = (name: string): string => (name.endsWith('.py') ? name : `test/${name}.test.ts`);
 
@@ -67,15 +71,21 @@ suite('the facts about Frappe 15 and 16', () => {
     assert.ok(rows.length > 145, `${rows.length} facts were found`);
   });
 
+  test('are cited by each test of the stand-in that holds one', () => {
+    const names = testCells().flatMap((cell) => [...cell.matchAll(/`(stand-in\/[^`]+)`/g)]);
+    const files = [...new Set(names.map(([, name = '']) => fileOf(name)))];
+    assert.ok(files.length > 0);
+    for (const file of files) {
+      assert.match(readFileSync(ROOT + file, 'utf8'), /docs\/contributing\/frappe-16\.md/, file);
+    }
+  });
+
   test('give each reason of the legend at least once', () => {
-    const cells = factsOf(PAGE).flatMap(({ head, rows }) =>
-      rows.map((row) => row[head.indexOf('Test')] ?? ''),
-    );
     const legend = tablesOf(PAGE).find(({ head }) => head[0] === 'Reason')?.rows ?? [];
     assert.ok(legend.length > 0);
     for (const [reason = ''] of legend) {
       assert.ok(
-        cells.some((cell) => cell.split(', ').includes(reason)),
+        testCells().some((cell) => cell.split(', ').includes(reason)),
         reason,
       );
     }
