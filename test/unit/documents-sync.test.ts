@@ -366,7 +366,7 @@ describe('a migration of the site', () => {
     assert.equal(history.request()?.document.createOnly, true);
     assert.equal(history.status?.phase, 'Ready');
     history.reconcile(['Created', '', [], LATER]).reconcile();
-    assert.deepEqual([history.request(), history.status?.phase], [undefined, 'Ready']);
+    assert.deepEqual([history.request(), history.status.phase], [undefined, 'Ready']);
     history.spec = { icon: 'tool' };
     assert.equal(history.reconcile().request()?.document.createOnly, undefined);
   });
@@ -398,7 +398,7 @@ describe('a migration of the site', () => {
       assert.equal(history.request()?.document.createOnly, createOnly);
       assert.equal(history.status?.phase, 'Ready');
       history.reconcile(['Unchanged', '', [], '2026-01-01T00:00:09Z']).reconcile();
-      assert.deepEqual([history.request(), history.status?.phase], [undefined, 'Ready']);
+      assert.deepEqual([history.request(), history.status.phase], [undefined, 'Ready']);
     }
     const never = synced({ resyncInterval: '0s' }).ran(['migrate'], LATER).reconcile();
     assert.equal(never.request(), undefined);
