@@ -121,7 +121,11 @@ describe('version-16 of the framework image', possible, () => {
   });
 
   it('takes the login of the database from the environment, which the Jobs of the operator remove', async () => {
-    const other = { FRAPPE_DB_USER: 'other_login', FRAPPE_DB_NAME: 'none', FRAPPE_DB_PASSWORD: 'x' };
+    const other = {
+      FRAPPE_DB_USER: 'other_login',
+      FRAPPE_DB_NAME: 'none',
+      FRAPPE_DB_PASSWORD: 'x',
+    };
     const refused = stack.bench.run(['bench', '--site', site.name, 'list-apps'], other);
     assert.equal(refused.code, 1, refused.output);
     assert.match(refused.output, /other_login/);
