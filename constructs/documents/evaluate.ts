@@ -40,11 +40,13 @@ const POLICIES: readonly Policy<Context, StatusResult>[] = [
     // Between two comparisons, and during one, the last result holds.
     name: 'an earlier result holds',
     applies: ({ known }) => known,
-    result({ resource: { status = {} }, request }) {
+    result({ resource: { status = {} }, request, hash }) {
       const last = status.conditions?.find(({ type }) => type === 'Ready');
       return {
         ...(status.outcome === 'Failed' ? failed(last?.message ?? '') : synced()),
         conditions: keptConditions(status),
+        // Release 0.2.0 has recorded it without the image.
+        fields: request ? {} : { documentHash: hash },
         batchObjects: request ? [request] : [],
       };
     },

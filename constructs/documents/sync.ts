@@ -1,10 +1,12 @@
+import { migrationsOfSite } from '../frappe/indexes.js';
+import type { SiteJob } from '../job/api.js';
 import type { BatchProgress } from '../kit/batch.js';
 import type { DocumentRequest, DocumentResult, SiteDocument } from '../kit/document.js';
 import { parseDuration } from '../kit/duration.js';
 import { Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
-import type { KubeObject, Resource } from '../kit/object.js';
+import { keyOf, type KubeObject, type Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
 import type { AppSite } from '../site/api.js';
 
@@ -77,28 +79,25 @@ export function syncDocument(
 ): DocumentSync {
   const { metadata, spec, status = {} } = resource;
   const { namespace = 'default', uid = '' } = metadata;
-  const { data, image } = requireSite(resource, reader);
+  const site = requireSite(resource, reader);
+  const { data } = site;
   const restored = data.restored === undefined ? [] : [data.restored];
-  // A migration to version-16 deletes public workspaces with a module; other versions change fields.
-  const migrated = resyncs(resource) && image !== undefined ? [{ image }] : [];
   // A site that was created again, or restored, does not have what was written to it before.
   const inputs = [document, versions, data.uid, ...restored];
-  const hash = hashOf([...inputs, ...migrated]);
-  // Release 0.2.0 has recorded it without the image: that alone is no reason to compare again.
-  const recorded = [hash, hashOf(inputs)].find((one) => isKnown(resource, one));
-  const known = recorded !== undefined;
-  if (known && !isDue(resource, data.uid, reader)) {
-    const nothing = { request: undefined, result: undefined, progress: undefined };
-    return { hash: recorded, data, known, ...nothing };
+  const { hash, known, migrated } = comparedBefore(resource, document, inputs, site);
+  if (known && !migrated && !isDue(resource, document, data.uid, reader)) {
+    return { hash, data, known, request: undefined, result: undefined, progress: undefined };
   }
   const id = hashOf([uid, hash, status.lastSyncTime ?? '']).slice(0, 12);
+  // Where changes in the site are kept, a migration is a reason to create a document again only.
+  const createOnly = known && status.outcome !== 'Failed' && !resyncs(resource);
   const request: DocumentRequest = {
     apiVersion: resource.apiVersion,
     kind: 'DocumentRequest',
     metadata: { name: id, namespace },
     site: spec.siteRef.name,
     id,
-    document,
+    document: createOnly ? { ...document, createOnly } : document,
   };
   return {
     hash,
@@ -110,6 +109,50 @@ export function syncDocument(
   };
 }
 
+/** What the status says of an earlier comparison with the same inputs. */
+interface Compared {
+  /** The hash to record, of the inputs and of the image that the data was migrated to. */
+  readonly hash: string;
+  readonly known: boolean;
+  /** Whether a migration since then may have deleted the document, see `isDeletedByMigrations`. */
+  readonly migrated: boolean;
+}
+
+function comparedBefore(
+  resource: DocumentResource,
+  document: SiteDocument,
+  inputs: readonly unknown[],
+  { image }: Site,
+): Compared {
+  const plain = hashOf(inputs);
+  if (image === undefined) return { hash: plain, known: isKnown(resource, plain), migrated: false };
+  if (resyncs(resource)) {
+    // A migration to version-16 deletes some workspaces; other versions change fields.
+    const hash = hashOf([...inputs, { image }]);
+    // Release 0.2.0 has recorded it without the image: that alone is no reason to compare again.
+    const recorded = [hash, plain].find((one) => isKnown(resource, one));
+    return { hash: recorded ?? hash, known: recorded !== undefined, migrated: false };
+  }
+  if (!isDeletedByMigrations(document)) {
+    return { hash: plain, known: isKnown(resource, plain), migrated: false };
+  }
+  // In two parts: another image alone is no reason to undo changes in the site.
+  const { documentHash = '' } = resource.status ?? {};
+  const [, last] = documentHash.split('.');
+  const hash = `${plain}.${hashOf(image)}`;
+  const known = documentHash.split('.')[0] === plain && isKnown(resource, documentHash);
+  return { hash, known, migrated: known && last !== undefined && documentHash !== hash };
+}
+
+/**
+ * Whether a migration to version-16 may delete the document: that deletes public workspaces with a
+ * module whose app has no file of them. The operator empties their app, and each save in the desk
+ * sets it again.
+ */
+function isDeletedByMigrations({ doctype, fields }: SiteDocument): boolean {
+  return doctype === 'Workspace' && fields['public'] === true && fields['module'] !== undefined;
+}
+
 function isKnown({ status = {} }: DocumentResource, hash: string): boolean {
   const { documentHash, lastSyncTime, outcome, conditions } = status;
   // Why it failed is in a condition only, which may have changed since.
@@ -119,13 +162,29 @@ function isKnown({ status = {} }: DocumentResource, hash: string): boolean {
 }
 
 function isDue(
-  { spec, status = {} }: DocumentResource,
+  resource: DocumentResource,
+  document: SiteDocument,
   site: string,
   reader: ClusterReader,
 ): boolean {
-  const { lastSyncTime = '', outcome } = status;
+  const { lastSyncTime = '', outcome } = resource.status ?? {};
   if (outcome === 'Failed') return reader.passed(lastSyncTime, RETRY_MS, site);
-  return resyncs({ spec }) && reader.passed(lastSyncTime, intervalOf(spec), site);
+  const resynced = resyncs(resource);
+  if (!resynced && !isDeletedByMigrations(document)) return false;
+  if (lastMigration(resource, reader) > lastSyncTime) return true;
+  return resynced && reader.passed(lastSyncTime, intervalOf(resource.spec), site);
+}
+
+/** When a SiteJob last migrated the site. The Job controller sets this time, and `lastSyncTime`. */
+function lastMigration({ metadata, spec }: DocumentResource, reader: ClusterReader): string {
+  const key = keyOf(metadata.namespace, spec.siteRef.name);
+  return reader.list(migrationsOfSite, key, endOf).toSorted().at(-1) ?? '';
+}
+
+/** Of a failed run too: it may have failed after it had changed documents. */
+function endOf({ status = {} }: SiteJob): string {
+  const { completionTime = '', lastSuccessfulTime = '' } = status;
+  return completionTime > lastSuccessfulTime ? completionTime : lastSuccessfulTime;
 }
 
 /** Whether changes that are made in the site are undone. */

@@ -1,4 +1,5 @@
 import type { AppBench } from '../bench/api.js';
+import type { SiteJob } from '../job/api.js';
 import type { AppSite } from '../site/api.js';
 import type { Index } from '../kit/kind.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
@@ -94,6 +95,14 @@ export const ingressesByHost: Index<IngressLike> = {
 export interface IngressLike extends KubeObject {
   readonly spec?: { readonly rules?: readonly { readonly host?: string }[] };
 }
+
+/** The SiteJobs that migrate a site, by the site's `<namespace>/<name>`. */
+export const migrationsOfSite: Index<SiteJob> = {
+  name: 'migrationsOfSite',
+  kind: 'SiteJob',
+  values: ({ metadata, spec }) =>
+    spec.command?.[0] === 'migrate' ? [keyOf(metadata.namespace, spec.siteRef.name)] : [],
+};
 
 export function hostKey(namespace: string | undefined, bench: string, host: string): string {
   return `${keyOf(namespace, bench)}/${host}`;

@@ -1,3 +1,4 @@
+import { migrationsOfSite } from '../frappe/indexes.js';
 import { SITE_REFERENCE } from '../frappe/reasons.js';
 import type { Kind } from '../kit/kind.js';
 import { CronJob, Job } from '../kit/object-kind.js';
@@ -19,7 +20,7 @@ export const job: Kind<SiteJob, SiteJobInputs> = {
   durableStatus: ['specHash', 'startTime', 'completionTime', 'lastSuccessfulTime'],
   recordedStatus: ['specHash', 'job', 'startTime', 'completionTime', 'exitCode', 'refusedJob'],
   lastSuccess: 'lastSuccessfulTime',
-  indexes: [],
+  indexes: [migrationsOfSite],
   resolve: resolveJob,
   chart: (scope, id, props) => new SiteJobChart(scope, id, props),
   readsRuns: () => true,

@@ -25,6 +25,8 @@ export interface SiteDocument {
   readonly secrets: Readonly<Record<string, { readonly secret: string; readonly key: string }>>;
   /** Fields of `secrets` that are set in a new document only. @default none */
   readonly secretsWhenNew?: readonly string[];
+  /** `present` only: a document that exists is not compared. @default false */
+  readonly createOnly?: boolean;
   /** Documents that must exist. Of one batch, they are written before this one. */
   readonly needs: readonly { readonly doctype: string; readonly name: string }[];
   /**

@@ -32,7 +32,7 @@ from typing import Any
 from urllib.parse import quote
 
 from atomic_files import replace_file, without_nulls
-from framework_cache import delete_asset_manifest
+from framework_cache import check_tracking, delete_asset_manifest
 from image_apps import app_version
 from job_environment import bench_dir, json_array_env, json_object_env
 from job_result import JobError, run_job
@@ -156,11 +156,16 @@ def chromium_config(config: Mapping[str, Any]) -> dict[str, str]:
     return {CHROMIUM_KEY: found} if found else {}
 
 
+def major_of(version: str) -> int:
+    """0 for a version that is no number."""
+    major = version.split(".")[0]
+    return int(major) if major.isdigit() else 0
+
+
 def missing_programs(version: str, config: Mapping[str, Any]) -> list[str]:
     """The programs that this version prints with, and that the image does not have."""
     missing = [] if shutil.which("wkhtmltopdf") else ["wkhtmltopdf"]
-    major = version.split(".")[0]
-    if major.isdigit() and int(major) >= 16 and not shutil.which(config.get(CHROMIUM_KEY) or ""):
+    if major_of(version) >= 16 and not shutil.which(config.get(CHROMIUM_KEY) or ""):
         missing.append("Chromium")
     return missing
 
@@ -218,6 +223,7 @@ def main() -> dict[str, Any]:
     sites.mkdir(exist_ok=True)
     apps = importable_apps(bench)
     check_wanted_apps(apps)
+    check_tracking(redis_url("CACHE", REDIS_CACHE_PORT), major_of(apps["frappe"]))
     link_assets(bench)
     remove_leftovers(sites)
     if replace_file(sites / "apps.txt", "".join(f"{app}\n" for app in apps), 0o664):

@@ -277,6 +277,8 @@ class DocumentWriter:
         doc = frappe.get_doc(doctype, name) if stored else frappe.new_doc(doctype)
         if doc.get(STANDARD):
             raise NotAllowed(f"{doctype} {name} belongs to an app")
+        if stored and document.get("createOnly"):
+            return "Unchanged", "", desired.ignored
         differing = self.differences(doc, desired)
         if differing or not stored:
             was_enabled = stored and doc.get("enabled")

@@ -3,7 +3,7 @@
 Environment
   SITE_NAME, IMAGE, BENCH_DIR    as for the other Jobs
   DOCUMENTS   a file: {"documents": [{id, doctype, name, state: present|absent|disabled, fields,
-              json, tables, secrets, needs}]}
+              json, tables, secrets, needs, createOnly}]}
   SECRETS     a folder: the file `<id>/<field>` has the value of a document's secret field
   WAIT_SECONDS    for the database, and for another Job that writes documents of the site (60)
 

@@ -40,6 +40,11 @@ case ${LISTEN_PORT:-0} in
 esac
 
 server=$(command -v redis-server || command -v valkey-server) || die ProgramMissing "the image has no redis-server"
+version=$("$server" --version | sed -n 's/.* v=\([0-9]*\.[0-9]*\).*/\1/p')
+case $version in
+  # They refuse the address below, and version-16 of the framework needs commands of Redis 6.
+  [0-5].* | 6.[01]) die RedisUnsupported "the image has Redis $version: set redisConfig.image to 6.2 or later" ;;
+esac
 
 umask 077
 mkdir -p "$run_dir" || die VolumeNotWritable "$run_dir cannot be created"

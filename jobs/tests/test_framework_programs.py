@@ -1,9 +1,17 @@
+import os
+import pty
 import sys
 from pathlib import Path
 
 import pytest
 
-from framework_programs import ProgramFailed, is_progress, program_env, run_program
+from framework_programs import (
+    ProgramFailed,
+    framework_env,
+    is_progress,
+    program_env,
+    run_program,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,3 +32,34 @@ def test_a_failure_is_not_explained_by_the_state_of_a_query(tmp_path: Path) -> N
     script = "print('Duplicate entry'); print('\\rCommand: Query | Time: 12s | State: x'); exit(1)"
     with pytest.raises(ProgramFailed, match=r"^Duplicate entry$"):
         run_program(tmp_path, "MigrationFailed", [sys.executable, "-c", script], program_env())
+
+
+def test_the_message_has_the_error_that_version_16_prints_below_its_traceback(
+    tmp_path: Path,
+) -> None:
+    lines = ["Traceback (most recent call last):", "ValueError: no such row", "no such row"]
+    script = f"print({chr(10).join(lines)!r}); exit(1)"
+    with pytest.raises(ProgramFailed, match=r"ValueError: no such row \| no such row$"):
+        run_program(tmp_path, "MigrationFailed", [sys.executable, "-c", script], program_env())
+
+
+def test_a_program_has_no_terminal_and_asks_for_nothing(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    stdin = os.dup(0)
+    os.dup2(slave, 0)
+    try:
+        script = "import os, sys; exit(any(map(os.isatty, (0, 1, 2))) or bool(sys.stdin.read()))"
+        run_program(tmp_path, "MigrationFailed", [sys.executable, "-c", script], program_env())
+    finally:
+        os.dup2(stdin, 0)
+        for descriptor in (stdin, master, slave):
+            os.close(descriptor)
+
+
+@pytest.mark.parametrize("name", ["FRAPPE_DB_USER", "FRAPPE_REDIS_CACHE", "MYSQL_PWD", "PGHOST"])
+def test_no_variable_overrides_the_configuration_of_a_site(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "other")
+    assert name not in program_env()
+    assert name not in framework_env()

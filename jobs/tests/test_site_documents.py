@@ -1,10 +1,12 @@
 import base64
 import gzip
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from document_writer import DocumentWriter
 from job_result import JobError
 from operator_constants import TERMINATION_MESSAGE_BYTES
 from site_documents import Results, in_order, termination_message, write_documents
@@ -70,3 +72,9 @@ def test_the_termination_message_keeps_every_outcome() -> None:
 def test_results_that_cannot_fit_are_an_error() -> None:
     with pytest.raises(JobError, match="do not fit"):
         termination_message({f"{id:x}" * 3: ("Created", "", []) for id in range(9000)})
+
+
+@pytest.mark.parametrize("entry", ['{"message": "Not allowed"}', {"message": "Not allowed"}])
+def test_the_messages_of_the_framework_are_texts_or_objects(entry: object) -> None:
+    frappe = SimpleNamespace(get_message_log=lambda: [entry])
+    assert list(DocumentWriter(frappe, {}).logged_messages()) == ["Not allowed"]

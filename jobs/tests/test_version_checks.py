@@ -7,6 +7,7 @@ import pytest
 
 from image_patches import patches_in, record_patches, recorded_patches
 from job_result import JobError
+from site_init import settle_seconds
 from version_checks import (
     check_required_apps,
     check_server,
@@ -198,3 +199,12 @@ def test_the_record_of_patches(tmp_path: Path) -> None:
     (tmp_path / "apps/crm/crm/patches.txt").write_text("[post_model_sync]\nfinally:crm.b\ncrm.a\n")
     record_patches(tmp_path, site, ["crm", "none"])
     assert recorded_patches(site) == ["crm.a", "crm.b"]
+
+
+@pytest.mark.parametrize(
+    ("version", "seconds"), [("15.44.2", 2), ("16.4.1", 65), ("17.0.0-dev", 65), ("x", 2)]
+)
+def test_a_web_process_of_version_16_keeps_the_configuration_a_minute(
+    version: str, seconds: int
+) -> None:
+    assert settle_seconds({"frappe": version}) == seconds

@@ -27,14 +27,16 @@ import {
 const script = join(SCRIPTS, 'bench_init.py');
 const python = program('python3') ?? 'python3';
 
+function writeApp(bench: string, app: string, version: string): void {
+  const module = join(bench, 'apps', app, app);
+  mkdirSync(module, { recursive: true });
+  writeFileSync(join(module, '__init__.py'), `"""App."""\n__version__ = "${version}"\n`);
+}
+
 /** A bench of an image: apps, assets, an empty sites volume. */
 function aBench(...apps: readonly string[]): string {
   const bench = temporaryDirectory();
-  for (const app of ['frappe', ...apps]) {
-    const module = join(bench, 'apps', app, app);
-    mkdirSync(module, { recursive: true });
-    writeFileSync(join(module, '__init__.py'), `"""App."""\n__version__ = "15.1.0"\n`);
-  }
+  for (const app of ['frappe', ...apps]) writeApp(bench, app, '15.1.0');
   mkdirSync(join(bench, 'apps', 'not_an_app'));
   mkdirSync(join(bench, 'assets'));
   writeFileSync(join(bench, 'assets/assets.json'), '{}');
@@ -231,4 +233,29 @@ describe('bench_init.py', needs('python3'), () => {
     assert.equal(redisCli(redis.port, redis.password, 'EXISTS', 'assets_json'), '0');
     await redis.stop();
   });
+
+  it(
+    'refuses a cache without CLIENT TRACKING on version-16 only',
+    needs('redis-server'),
+    async () => {
+      const redis = await startRedis('cache');
+      const bench = aBench();
+      const run = () =>
+        init(bench, { REDIS_CACHE_PORT: String(redis.port), REDIS_PASSWORD: redis.password });
+      writeApp(bench, 'frappe', '16.4.1');
+      assert.match((await run()).lastLine, /^app-operator: Succeeded: /);
+      // A login of an outside server may lack commands; servers before Redis 6 do not have this one.
+      redisCli(redis.port, redis.password, 'ACL', 'SETUSER', 'default', '-client|tracking');
+      const refused = await run();
+      assert.equal(refused.code, 1, refused.output);
+      assert.match(
+        refused.lastLine,
+        /^app-operator: RedisUnsupported: redis_cache at 127\.0\.0\.1:\d+: version-16 needs Redis 6\.2 or later with the command CLIENT TRACKING: .*permission.*; use another server, or allow the command to the login$/i,
+      );
+      assert.ok(!refused.output.includes(redis.password));
+      writeApp(bench, 'frappe', '15.1.0');
+      assert.match((await run()).lastLine, /^app-operator: Succeeded: /);
+      await redis.stop();
+    },
+  );
 });

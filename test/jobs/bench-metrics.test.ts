@@ -162,8 +162,8 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     cli('SADD', 'rq:queues', 'rq:queue:team.b:short', 'rq:queue:team.b.shop:long');
     cli('RPUSH', 'rq:queue:team.b:short', 'a', 'b', 'c');
     cli('RPUSH', 'rq:queue:team.b.shop:long', 'd');
-    // A valid lease, one without an end, and an expired one.
-    cli('ZADD', 'rq:wip:team.b:short', later, 'e', '-1', 'f', '1000', 'g');
+    // A valid lease, two without an end, and an expired one.
+    cli('ZADD', 'rq:wip:team.b:short', later, 'e', '-1', 'f', '1000', 'g', '+inf', 'i');
     cli('ZADD', 'rq:failed:team.b:short', later, 'h');
     cli('SADD', 'rq:workers:team.b:short', 'rq:worker:alive', 'rq:worker:killed');
     cli('HSET', 'rq:worker:alive', 'state', 'idle');
@@ -171,7 +171,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     const short = (name: string): number | undefined => samples.get(queue(name, '', 'short'));
     assert.deepEqual(
       ['app_worker_queue_length', 'app_worker_jobs_running', 'app_worker_jobs_failed'].map(short),
-      [3, 2, 1],
+      [3, 3, 1],
     );
     assert.equal(short('app_workers'), 1);
     assert.equal(samples.get(queue('app_worker_queue_length', 'shop', 'long')), 1);

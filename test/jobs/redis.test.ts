@@ -1,6 +1,6 @@
 /** redis.sh and redis-check.sh with the real redis-server. */
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import {
@@ -118,6 +118,29 @@ describe('redis.sh', needs('redis-server'), () => {
       REDIS_DATA_DIR: '/nowhere',
     });
     assert.match(noVolume.lastLine, /^app-operator: VolumeNotWritable: /);
+  });
+
+  it('refuses an image whose Redis is too old, and says what to set', async () => {
+    const refused = async (version: string) => {
+      const programs = temporaryDirectory();
+      const text = `#!/bin/sh\necho '${version} sha=00000000:0 malloc=jemalloc-5.1.0 bits=64'\n`;
+      writeFileSync(join(programs, 'redis-server'), text, { mode: 0o755 });
+      const env = {
+        REDIS_PASSWORD: 'p',
+        REDIS_RUN_DIR: programs,
+        PATH: `${programs}:/usr/bin:/bin`,
+      };
+      return (await runScript([...start, 'cache'], env)).lastLine;
+    };
+    for (const version of ['5.0.14', '6.0.16', '3.2.1']) {
+      assert.match(
+        await refused(`Redis server v=${version}`),
+        /^app-operator: RedisUnsupported: the image has Redis \d\.\d: set redisConfig\.image to 6\.2 or later$/,
+      );
+    }
+    for (const version of ['Redis server v=6.2.14', 'Valkey server v=8.0.1', 'Redis 10.0.1']) {
+      assert.doesNotMatch(await refused(version), /RedisUnsupported/);
+    }
   });
 });
 

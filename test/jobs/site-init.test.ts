@@ -3,10 +3,11 @@
  * (testbed/stand-in, test code): real SQL, real files, the real one's refusals.
  */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { eventually, required, temporaryDirectory } from './servers.js';
+import { eventually, required, SCRIPTS, temporaryDirectory } from './servers.js';
 import {
   AT_ONCE,
   KEY,
@@ -83,6 +84,22 @@ describeOnServers('site_init.py', (servers) => {
     assert.equal(statSync(site.path('site_config.json')).mode & 0o777, 0o640);
     assert.equal(site.json('.app-operator.json')['state'], 'complete');
   });
+
+  const mysqlclient = spawnSync(required('python3'), ['-c', 'import MySQLdb']).status === 0;
+  it(
+    'runs in these tests with mysqlclient, the driver of version-16',
+    {
+      skip:
+        servers.type !== 'mariadb' ||
+        (!mysqlclient && 'NOT TESTED: apt-get install python3-mysqldb'),
+    },
+    () => {
+      const script =
+        'import sys; sys.path.insert(0, sys.argv[1]); import site_database; print(site_database.mysql_driver().__name__)';
+      const { stdout, stderr } = spawnSync(required('python3'), ['-B', '-c', script, SCRIPTS]);
+      assert.equal(String(stdout), 'MySQLdb\n', String(stderr));
+    },
+  );
 
   it('enables the scheduler, which the framework disables', async () => {
     const site = aSite(servers.bench, servers.database);

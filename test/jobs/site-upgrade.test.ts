@@ -192,19 +192,24 @@ describeOnServers('an upgrade', (servers) => {
   it('waits for running jobs; if they do not end, the site is open as before', async () => {
     const { site, to } = await started();
     const lease = String(Math.floor(Date.now() / 1000) + 600);
+    // The second one is as RQ 2 has it: with the id of its execution, and here without an end.
     redis('ZADD', `rq:wip:${PREFIX}:long`, lease, `${site.name}::7`);
+    redis('ZADD', `rq:wip:${PREFIX}:long`, '+inf', `${site.name}||8:execution`);
+    // A worker has taken it, and has not started it yet.
+    const taken = `rq:queue:${PREFIX}:default:intermediate`;
+    redis('RPUSH', taken, `${site.name}||10`);
     redis('ZADD', `rq:wip:${PREFIX}:short`, '1000', `${site.name}::8`); // its worker was killed long ago
     redis('RPUSH', `rq:queue:${PREFIX}:short`, `${site.name}::9`);
     const upgraded = to(NEW, '15.45.0').with({ JOBS_WAIT_SECONDS: '1' });
     const refused = await upgraded.init();
     assert.match(
       refused.lastLine,
-      /^app-operator: JobsRunning: 1 background jobs .* is open as before$/,
+      /^app-operator: JobsRunning: 3 background jobs .* is open as before$/,
     );
     assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
     assert.deepEqual(queue(`${PREFIX}:short`), [`${site.name}::9`]);
     assert.equal(markerOf(site).code['image'], OLD);
-    redis('DEL', `rq:wip:${PREFIX}:long`);
+    redis('DEL', `rq:wip:${PREFIX}:long`, taken);
     assert.equal((await upgraded.init()).code, 0);
     redis('DEL', `rq:queue:${PREFIX}:short`, `rq:wip:${PREFIX}:short`);
   });
@@ -321,6 +326,9 @@ describeOnServers('an upgrade', (servers) => {
   it('keeps the site closed after a failed migration; with the previous image it loads the backup', async () => {
     const { site, to } = await started();
     addModule(servers, site, 'kept');
+    const cached = `${databaseOf(site)}|user`;
+    redis('SET', cached, 'of the new code');
+    redis('SET', 'other_site|user', 'kept');
     const failed = await to(NEW, '15.45.0', 'half').init();
     assert.match(
       failed.lastLine,
@@ -345,6 +353,7 @@ describeOnServers('an upgrade', (servers) => {
     const back = to(OLD, '15.44.2');
     const result = await back.init();
     assert.equal(result.code, 0, result.output);
+    assert.deepEqual([redis('GET', cached), redis('GETDEL', 'other_site|user')], ['', 'kept']);
     assert.deepEqual(
       [modules(site), hasTable(site, 'tabHalf'), hasTable(site, '__Auth')],
       ['1', false, true],

@@ -1,7 +1,7 @@
 /**
  * The commands of the image against the behavior of the real framework 15.44.2 (read and run, see
  * docs/contributing/stand-in-image.md): each row is a command, its exit code, and its output. Rows of a table
- * build on each other.
+ * build on each other. What version-16 does otherwise is in docs/contributing/frappe-16.md, Commands.
  */
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -76,6 +76,7 @@ await describeOnServers('commands of the framework image', (stack) => {
       },
       { run: [...newSite(w, 'c.example'), '--db-socket=c'], code: 2, output: /No such option/ },
       { run: newSite(w, 'c.example', { 'db-type': 'sqlite' }), code: 2, output: /sqlite/ },
+      { run: newSite(w, 'hrms'), code: 1, output: /an app called hrms/ },
       { run: newSite(w, 'c.example', { 'db-root-password': '' }), code: 1, output: /Aborted!/ },
     ]);
   });

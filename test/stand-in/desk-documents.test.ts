@@ -1,6 +1,6 @@
 /**
  * Charts, dashboards and workspaces as users write them, in a site: what is read back, and that
- * nothing flaps.
+ * nothing flaps. Facts: docs/contributing/frappe-16.md, Desk.
  */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';

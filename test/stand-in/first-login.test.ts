@@ -262,9 +262,34 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
     });
 
     it('shows it after a migration, which deletes what has an app and no file', async () => {
+      const columns = '(`name`, `label`, `app`, `standard`)';
+      if (is16) documents.sql(`INSERT INTO \`tabDesktop Icon\` ${columns} VALUES ('Old', 'Old', 'erpnext', 1)`); // prettier-ignore
       const migrated = documents.site.bench('migrate');
       assert.equal(migrated.code, 0, migrated.output);
       assert.deepEqual(seen('ann@example.com'), ['Sales Floor']);
+      if (!is16) return;
+      assert.equal(
+        documents.sql("SELECT COUNT(*) FROM `tabDesktop Icon` WHERE `name` = 'Old'"),
+        '0',
+      );
+    });
+
+    it('creates it again where a migration deleted it, and otherwise keeps what a user changed', async () => {
+      // A save in the desk of version-16 sets the app.
+      if (is16) documents.sql("UPDATE `tabWorkspace` SET `app` = 'frappe' WHERE `name` = 'Sales Floor'"); // prettier-ignore
+      const icon = "`icon` FROM `tabWorkspace` WHERE `name` = 'Sales Floor'";
+      documents.sql("UPDATE `tabWorkspace` SET `icon` = 'star' WHERE `name` = 'Sales Floor'");
+      assert.equal(documents.site.bench('migrate').code, 0);
+      assert.equal(documents.sql(`SELECT ${icon}`), is16 ? '' : 'star');
+      const again = { ...SALES, createOnly: true };
+      assert.deepEqual(await documents.write(again), {
+        'Sales Floor': is16 ? 'Created' : 'Unchanged',
+      });
+      assert.deepEqual(seen('ann@example.com'), ['Sales Floor']);
+      documents.sql("UPDATE `tabWorkspace` SET `icon` = 'star' WHERE `name` = 'Sales Floor'");
+      assert.deepEqual(await documents.write(again), { 'Sales Floor': 'Unchanged' });
+      assert.equal(documents.sql(`SELECT ${icon}`), 'star');
+      await documents.write(SALES);
     });
 
     it('hides it, and deletes what showed it, but nothing of an app', async () => {

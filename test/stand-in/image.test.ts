@@ -1,6 +1,6 @@
 /**
  * The image's definition: its files as root file system, its configuration, and what makes two
- * images equal.
+ * images equal. Facts: docs/contributing/frappe-16.md, Image.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,7 @@
-/** The image's realtime server, on the real socket.io: who may connect, and which events arrive. */
+/**
+ * The image's realtime server, on the real socket.io: who may connect, and which events arrive.
+ * Facts: docs/contributing/frappe-16.md, Realtime.
+ */
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, before, describe, it } from 'node:test';

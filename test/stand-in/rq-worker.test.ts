@@ -1,6 +1,6 @@
 /**
  * rq_worker.py by worker.sh, with RQ of both versions of the framework: a stop at the worst
- * moments.
+ * moments. Facts: docs/contributing/frappe-16.md, RQ and workers.
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

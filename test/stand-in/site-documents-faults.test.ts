@@ -1,6 +1,6 @@
 /**
  * Documents that the framework refuses, secrets, and what happens when the script is ended, crowded
- * or lied to.
+ * or lied to. Facts: docs/contributing/frappe-16.md, Desk.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** What site_documents.py does to the documents of a site, on real databases. */
+/**
+ * What site_documents.py does to the documents of a site, on real databases. Facts:
+ * docs/contributing/frappe-16.md, Desk.
+ */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { VERSIONS } from '../../testbed/stand-in/image.js';

@@ -1,6 +1,6 @@
 /**
  * Two versions of the image on the same sites: what a migrate changes, how it fails, and what
- * restores.
+ * restores. Facts: docs/contributing/frappe-16.md, Upgrade from 15.
  */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';

@@ -20,7 +20,7 @@ import { databaseSettings, settingProblems } from '../../constructs/frappe/datab
 import { synthesize } from '../../constructs/kit/synth.js';
 import { resolveSite } from '../../constructs/site/resolve.js';
 import { siteCleanup } from '../../constructs/site/cleanup.js';
-import { aReadyBench, aSecret, aServer, aSite, aReader } from '../golden/builders.js';
+import { aBench, aReadyBench, aSecret, aServer, aSite, aReader } from '../golden/builders.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -380,6 +380,10 @@ suite('settings of a database server', () => {
       /spec[.]dbConfig[.]settings\[work_mem\]: Unsupported value: "work_mem": it is a setting of PostgreSQL/,
     );
   });
+});
+
+test('a bench has no SQLite, which version-16 offers: its file would be on a shared volume', () => {
+  assert.throws(() => aBench({ dbConfig: { provider: 'sqlite' } }), /dbConfig\.provider[^]*sqlite/);
 });
 
 suite('a database that cannot be had', () => {

@@ -3,11 +3,13 @@ import { describe, test } from 'node:test';
 
 import type { DocumentOutcome, DocumentRequest } from '../../constructs/kit/document.js';
 import { Waiting } from '../../constructs/kit/errors.js';
-import type { ClusterReader } from '../../constructs/kit/kind.js';
+import type { ClusterReader, Kind } from '../../constructs/kit/kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { AppSite } from '../../constructs/site/api.js';
-import type { SiteUser } from '../../constructs/user/api.js';
+import type { DocumentInputs } from '../../constructs/documents/kind.js';
+import type { DocumentResource } from '../../constructs/documents/sync.js';
 import { user } from '../../constructs/user/index.js';
+import { workspace } from '../../constructs/workspace/index.js';
 import { deleting, paused, reportOf, type Report } from '../../runner/reconcile/report.js';
 import type { Status } from '../../runner/reconcile/resource-status.js';
 import { statusOf } from '../../runner/reconcile/status.js';
@@ -17,21 +19,32 @@ import { NOW } from '../golden/scenario.js';
 type Fields = Readonly<Record<string, unknown>>;
 type Answer = readonly [DocumentOutcome, string?, (readonly string[])?, string?];
 
-/** A SiteUser over some reconciles, each with the status after the previous one. */
-class UserHistory {
+interface HistoryOf {
+  readonly kind: Kind<DocumentResource, DocumentInputs>;
+  readonly name: string;
+  readonly spec: Fields;
+}
+
+/** A resource over some reconciles, each with the status after the previous one. */
+class DocumentHistory {
   status: Status | undefined;
   #request: DocumentRequest | undefined;
   site: AppSite = aSite({}, { uid: 'site-1' });
   secrets: KubeObject[] = [];
+  jobs: KubeObject[] = [];
 
-  constructor(public spec: Fields = {}) {}
+  constructor(
+    private readonly of: HistoryOf,
+    public spec: Fields,
+  ) {}
 
   /** @param answer the result of its request */
   reconcile(answer?: Answer): this {
     return this.#reconcile(answer, (resource, reader) => {
-      const inputs = user.resolve(resource, reader);
+      const { kind } = this.of;
+      const inputs = kind.resolve(resource, reader);
       const nothing = { pending: [], runs: [], probes: [], child: () => undefined };
-      const statusResult = user.evaluate({
+      const statusResult = kind.evaluate({
         resource,
         inputs,
         ...nothing,
@@ -49,9 +62,9 @@ class UserHistory {
   /** @returns what the deletion waits for; undefined where nothing holds the resource */
   delete(answer?: Answer): string | undefined {
     let reason: string | undefined;
-    const pass = (resource: SiteUser, reader: ClusterReader): Report => {
+    const pass = (resource: DocumentResource, reader: ClusterReader): Report => {
       try {
-        user.cleanup.blockers(resource, reader);
+        this.of.kind.cleanup.blockers(resource, reader);
       } catch (error) {
         if (error instanceof Waiting) reason = error.reason;
         throw error;
@@ -82,6 +95,17 @@ class UserHistory {
     return this;
   }
 
+  /** Adds a SiteJob whose run has ended. */
+  ran(command: readonly string[], completionTime: string): this {
+    const job = stored(
+      'SiteJob',
+      { name: `job-${this.jobs.length}` },
+      { siteRef: { name: 'demo-site' }, command },
+    );
+    this.jobs.push({ ...job, status: { completionTime } } as KubeObject);
+    return this;
+  }
+
   restored(time: string): this {
     const from = { name: 'b', from: 'pvc://b', encryptionKey: 'Secret', requests: ['r'] } as const;
     this.site = { ...this.site, status: { ...this.site.status, restored: { ...from, time } } };
@@ -90,14 +114,18 @@ class UserHistory {
 
   #reconcile(
     answer: Answer | undefined,
-    pass: (resource: SiteUser, reader: ClusterReader) => Report,
+    pass: (resource: DocumentResource, reader: ClusterReader) => Report,
     phase = this.status?.phase,
   ): this {
-    const spec = { siteRef: { name: 'demo-site' }, email: 'ada@example.com', firstName: 'Ada' };
-    const admitted = stored('SiteUser', { name: 'ada' }, { ...spec, ...this.spec });
-    const resource = { ...admitted, status: this.status } as SiteUser;
+    const { kind, name, spec } = this.of;
+    const admitted = stored(
+      kind.definition.kind,
+      { name },
+      { siteRef: { name: 'demo-site' }, ...spec, ...this.spec },
+    );
+    const resource = { ...admitted, status: this.status } as DocumentResource;
     const results = answer && this.#request ? [resultOf(this.#request.id, answer)] : [];
-    const reader = aReader([this.site, ...this.secrets, ...results]);
+    const reader = aReader([this.site, ...this.secrets, ...this.jobs, ...results]);
     let report: Report | undefined;
     try {
       report = pass(resource, reader);
@@ -105,10 +133,25 @@ class UserHistory {
       report = reportOf(error, phase, 0);
     }
     assert.ok(report);
-    this.status = statusOf(user, resource as Resource<unknown, Status>, report, new Date(NOW));
+    this.status = statusOf(kind, resource as Resource<unknown, Status>, report, new Date(NOW));
     const [request] = report.statusResult.batchObjects ?? [];
     this.#request = request as DocumentRequest | undefined;
     return this;
+  }
+}
+
+class UserHistory extends DocumentHistory {
+  constructor(spec: Fields = {}) {
+    const own = { email: 'ada@example.com', firstName: 'Ada' };
+    super({ kind: user as unknown as HistoryOf['kind'], name: 'ada', spec: own }, spec);
+  }
+}
+
+/** A public SiteWorkspace with a module, which a migration to version-16 may delete. */
+class WorkspaceHistory extends DocumentHistory {
+  constructor(spec: Fields = {}) {
+    const own = { title: 'Office', module: 'Desk', resyncInterval: '0s' };
+    super({ kind: workspace, name: 'office', spec: own }, spec);
   }
 }
 
@@ -311,6 +354,54 @@ describe('a migration of the site', () => {
       synced({ resyncInterval: '0s' }).migrated('frappe:16').reconcile().request(),
       undefined,
     );
+  });
+
+  const office = (spec: Fields = {}): WorkspaceHistory =>
+    new WorkspaceHistory(spec).migrated('frappe:15').reconcile().reconcile(['Created']).reconcile();
+
+  test('creates a workspace again that it may have deleted, and undoes no change of it', () => {
+    const history = office();
+    assert.equal(history.request(), undefined);
+    history.migrated('frappe:16').reconcile();
+    assert.equal(history.request()?.document.createOnly, true);
+    assert.equal(history.status?.phase, 'Ready');
+    history.reconcile(['Created', '', [], LATER]).reconcile();
+    assert.deepEqual([history.request(), history.status.phase], [undefined, 'Ready']);
+    history.spec = { icon: 'tool' };
+    assert.equal(history.reconcile().request()?.document.createOnly, undefined);
+  });
+
+  test('leaves a private workspace, and one without a module, as they are', () => {
+    for (const spec of [{ forUser: 'ada@example.com' }, { module: undefined }]) {
+      const history = office(spec).migrated('frappe:16').ran(['migrate'], LATER).reconcile();
+      assert.equal(history.request(), undefined, JSON.stringify(spec));
+    }
+  });
+
+  test('is found where release 0.2.0 has recorded no image, from the next one on', () => {
+    const history = office();
+    const [plain] = String(history.status?.['documentHash']).split('.');
+    history.status = { ...history.status, documentHash: plain };
+    history.migrated('frappe:16').reconcile();
+    assert.equal(history.request(), undefined);
+    assert.notEqual(history.migrated('frappe:17').reconcile().request(), undefined);
+  });
+
+  test('by a SiteJob makes documents be compared once, those without a resync only created', () => {
+    for (const [history, createOnly] of [
+      [office(), true],
+      [office({ resyncInterval: '1h' }), undefined],
+      [synced({}), undefined],
+    ] as const) {
+      assert.equal(history.ran(['backup'], LATER).reconcile().request(), undefined);
+      history.ran(['migrate', '--skip-failing'], LATER).reconcile();
+      assert.equal(history.request()?.document.createOnly, createOnly);
+      assert.equal(history.status?.phase, 'Ready');
+      history.reconcile(['Unchanged', '', [], '2026-01-01T00:00:09Z']).reconcile();
+      assert.deepEqual([history.request(), history.status.phase], [undefined, 'Ready']);
+    }
+    const never = synced({ resyncInterval: '0s' }).ran(['migrate'], LATER).reconcile();
+    assert.equal(never.request(), undefined);
   });
 
   test('does not set the password again', () => {

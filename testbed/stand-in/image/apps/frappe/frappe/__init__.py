@@ -89,6 +89,9 @@ def get_site_config():
     config.db_host = env.get("FRAPPE_DB_HOST") or config.db_host or "127.0.0.1"
     port = {"mariadb": 3306, "postgres": 5432}.get(config.db_type)
     config.db_port = env.get("FRAPPE_DB_PORT") or config.db_port or port
+    if VERSION >= (16, 0):
+        for key in ("db_user", "db_name", "db_password", "db_socket"):
+            config[key] = env.get(f"FRAPPE_{key.upper()}") or config.get(key)
     return config
 
 
@@ -276,7 +279,8 @@ def bold(text):
 def msgprint(message, raise_exception=None):
     """Something for the user; a caller without a browser finds it in the log of messages."""
     if getattr(local, "initialised", False):
-        local.message_log.append(_dict(message=message))
+        entry = _dict(message=message)
+        local.message_log.append(entry if VERSION >= (15, 56) else json.dumps(entry))
     if raise_exception:
         raise raise_exception(message)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import string
 import subprocess
 import sys
@@ -75,6 +76,8 @@ def _new_site(
 
 
 def make_site_dirs():
+    if frappe.VERSION >= (16, 0):
+        shutil.rmtree(frappe.get_site_path("locks"), ignore_errors=True)
     for folder in ("public/files", "private/backups", "private/files", "locks", "logs"):
         os.makedirs(frappe.get_site_path(folder), exist_ok=True)
 

@@ -1,6 +1,7 @@
 """TEST CODE: brings a site's database to the code: patches, schema, patches, jobs, the list of applications."""
 
 import json
+import socket
 import sys
 
 import frappe
@@ -12,21 +13,30 @@ from frappe.utils.synchronization import filelock
 
 
 def services_running():
-    import socket
-
     for name, host, port in (
         ("redis_cache", *host_and_port(frappe.conf.redis_cache)),
         (frappe.conf.db_type, frappe.conf.db_host, int(frappe.conf.db_port)),
     ):
-        try:
-            # IPv4 only, as in the framework.
-            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-                probe.settimeout(5)
-                probe.connect((host, port))
-        except OSError:
+        # version-15 asks by IPv4 only.
+        family = socket.AF_UNSPEC if frappe.VERSION >= (16, 0) else socket.AF_INET
+        if not any(is_open(address) for address in addresses(host, port, family)):
             print(f"Service {name} is not running.")
             return False
     return True
+
+
+def addresses(host, port, family):
+    try:
+        return socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
+    except OSError:
+        return []
+
+
+def is_open(address):
+    family, kind, protocol, _, target = address
+    with socket.socket(family, kind, protocol) as probe:
+        probe.settimeout(5)
+        return probe.connect_ex(target) == 0
 
 
 def host_and_port(url):
@@ -59,6 +69,7 @@ def migrate(site, skip_failing=False, skip_search_index=False):
             update_versions()
             if frappe.VERSION >= (16, 0) and "tabWorkspace" in frappe.db.get_tables():
                 remove_orphan_workspaces()
+                remove_orphan_entries()
             frappe.db.commit()
             with open(frappe.get_site_path("touched_tables.json"), "w") as file:
                 json.dump([], file)
@@ -80,3 +91,12 @@ def remove_orphan_workspaces():
         if row.module and row.app and row.name not in known:
             print(f"Deleting entity Workspace {row.name}")
             frappe.delete_doc("Workspace", row.name, force=True)
+
+
+def remove_orphan_entries():
+    """Standard sidebars and icons of an app; the apps of this image have no files of them."""
+    for doctype in ("Workspace Sidebar", "Desktop Icon"):
+        for row in frappe.db.select(doctype, ["name", "app"], {"standard": 1}):
+            if row.app:
+                print(f"Deleting entity {doctype} {row.name}")
+                frappe.delete_doc(doctype, row.name, force=True)

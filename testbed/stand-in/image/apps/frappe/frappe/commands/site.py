@@ -37,8 +37,9 @@ def new_site(site, verbose, set_default, install_app, **options):
 
     if options["db_type"] == "sqlite":
         raise click.UsageError("this test image has no sqlite")
-    if frappe.VERSION >= (16, 0) and site in frappe.get_all_apps(sites_path="."):
-        raise click.UsageError(f"a site may not be named like the app {site}")
+    if site in frappe.get_all_apps(sites_path="."):
+        print(f"Your bench has an app called {site}, please choose another name for the site.")
+        sys.exit(1)
     options.pop("db_socket", None)
     options["user_host"] = options.pop("mariadb_user_host_login_scope", None)
     frappe.init(site, new_site=True)

@@ -2,6 +2,9 @@
 
 import importlib
 import os
+import sys
+import traceback
+from difflib import get_close_matches
 
 import click
 import frappe
@@ -17,7 +20,30 @@ def app_group():
     for app in frappe.get_all_apps(sites_path="."):  # without sites/apps.txt there is no command at all
         for command in commands_of(app):
             commands[command.name] = command
-    return click.group(name="frappe", commands=commands)(choose_sites)
+    return click.group(name="frappe", commands=commands, cls=Group)(choose_sites)
+
+
+class Group(click.Group):
+    """From version-16 on an error is printed again below its traceback, and similar commands are named."""
+
+    def get_command(self, ctx, cmd_name):
+        found = super().get_command(ctx, cmd_name)
+        if found is None and frappe.VERSION >= (16, 0):
+            similar = get_close_matches(cmd_name, self.list_commands(ctx))
+            raise click.NoSuchOption(cmd_name, possibilities=similar, message=f"No such command: {cmd_name}.")
+        return found
+
+    def invoke(self, ctx):
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.exceptions.Abort):
+            raise
+        except Exception as error:
+            if frappe.VERSION < (16, 0):
+                raise
+            click.echo(traceback.format_exc())
+            click.echo(error)
+            sys.exit(1)
 
 
 def commands_of(app):

@@ -1,6 +1,7 @@
 """TEST CODE: redis_cache: keys of a site carry its database's name, shared ones do not. Values are pickled."""
 
 import pickle
+import sys
 
 import redis
 from redis.backoff import ConstantBackoff
@@ -13,11 +14,36 @@ web_retries = 0
 
 
 def setup_cache():
-    options = {}
+    options = {"connection_class": TrackedConnection} if is_tracked() else {}
     if web_retries:
         errors = [redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError]
-        options = {"retry": Retry(ConstantBackoff(0.5), web_retries), "retry_on_error": errors}
+        options |= {"retry": Retry(ConstantBackoff(0.5), web_retries), "retry_on_error": errors}
     return Cache.from_url(frappe.conf.redis_cache, **options)
+
+
+def is_tracked():
+    """Only web processes live long enough to keep values: their connections must hear of changes."""
+    return frappe.VERSION >= (16, 0) and "gunicorn" in sys.modules
+
+
+class TrackedConnection(redis.Connection):
+    """As in version-16; without its cache in the process. A server without the command fails each request."""
+
+    watcher = None
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.register_connect_callback(self.track)
+
+    def track(self, _connection):
+        cls = type(self)
+        cls.watcher = cls.watcher or redis.from_url(frappe.conf.redis_cache).client()
+        try:
+            self.send_command("CLIENT", "TRACKING", "ON", "redirect", self.watcher.client_id(), "NOLOOP")
+            self.read_response()
+        except redis.exceptions.ResponseError as error:
+            if "does not exist" not in str(error):  # the server has restarted
+                raise
 
 
 class Cache(redis.Redis):

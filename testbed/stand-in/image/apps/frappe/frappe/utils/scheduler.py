@@ -1,17 +1,26 @@
 """TEST CODE: enqueues the due jobs of every site, once each tick."""
 
+import os
 import random
 import sys
 import time
 from datetime import datetime, timedelta
 
 import frappe
-from frappe.utils import cint, get_sites, now
+from filelock import FileLock, Timeout
+from frappe.utils import cint, get_bench_path, get_sites, now
 
 SECONDS = {"all": None, "hourly": 3600, "daily": 86400, "weekly": 604800, "monthly": 2592000}
 
 
 def start_scheduler():
+    """One for each `config` folder: version-15 from 15.55 on, too."""
+    if frappe.VERSION >= (15, 55):
+        try:
+            lock = FileLock(os.path.join(get_bench_path(), "config/scheduler_process"))
+            lock.acquire(blocking=False)
+        except Timeout:
+            return
     while True:
         default = 240 if frappe.VERSION >= (16, 0) else 60
         time.sleep(cint(frappe.get_conf().scheduler_tick_interval) or default)
