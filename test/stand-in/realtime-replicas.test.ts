@@ -153,7 +153,8 @@ describe('several realtime servers behind several nginx', possible, () => {
             .split('\n')
             .find((one) => one.includes(path));
         await eventually('the log', () => line() !== undefined);
-        return /upstream=(\S+):\d+ "/.exec(line() ?? '')?.[1] ?? '';
+        // The last server that it has tried.
+        return /upstream=(?:\S+, )*(\S+):\d+ "/.exec(line() ?? '')?.[1] ?? '';
       }),
     );
   }
