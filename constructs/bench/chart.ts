@@ -20,7 +20,7 @@ import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
-import type { AppBench, ProxySettings } from './api.js';
+import type { AppBench } from './api.js';
 import { backend, benchWorkersWanted, nginxSites, type BenchInputs } from './resolve.js';
 import { benchConfigHash, BenchInit } from './init.js';
 import { Metrics } from './metrics.js';
@@ -125,7 +125,7 @@ export class BenchChart extends Chart {
     new Socketio(scope, 'socketio', { ...sized('socketio'), configHash });
     new Nginx(scope, 'nginx', {
       ...sized('nginx'),
-      config: nginxConfig(model, inputs, spec.proxy),
+      config: nginxConfig(model, inputs, spec),
     });
     new Scheduler(scope, 'scheduler', {
       ...sized('scheduler'),
@@ -167,12 +167,14 @@ export class BenchChart extends Chart {
 function nginxConfig(
   model: BenchModel,
   inputs: BenchInputs,
-  proxy: ProxySettings | undefined,
+  { proxy, componentReplicas }: AppBench['spec'],
 ): NginxConfig {
   const names = benchNames(model.name);
+  const several = (componentReplicas?.socketio ?? 1) > 1;
   return renderNginxConfig({
     benchBackend: backend(names.gunicorn, model),
     socketio: backend(names.socketio, model, SOCKETIO_PORT),
+    ...(several ? { socketioPods: backend(names.socketioPods, model, SOCKETIO_PORT) } : {}),
     sites: nginxSites(inputs),
     ...proxySettings(proxy),
   });

@@ -17,7 +17,7 @@ const MEBIBYTE = 1024 * 1024;
 /** What the proxy's part of a spec is in nginx's configuration, with every default decided. */
 export function proxySettings(
   proxy: ProxySettings = {},
-): Omit<NginxConfigInput, 'sites' | 'benchBackend' | 'socketio'> {
+): Omit<NginxConfigInput, 'sites' | 'benchBackend' | 'socketio' | 'socketioPods'> {
   const { connectTimeoutSeconds, responseHeaders, realIPHeader } = proxy;
   return {
     clientMaxBodySize: proxy.maxBodySize === undefined ? '50m' : sizeOf(proxy.maxBodySize),

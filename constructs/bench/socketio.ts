@@ -46,6 +46,18 @@ export class Socketio extends Construct {
       // Long polling needs every request of a client to reach the same server.
       sessionAffinity: 'ClientIP',
     });
+    if (props.replicas > 1) {
+      // Every pod of nginx chooses the same pod for a site.
+      new PodService(this, 'pods', {
+        owner,
+        name: names.socketioPods,
+        workload: name,
+        namespace: bench.namespace,
+        component,
+        ports: { http: SOCKETIO_PORT },
+        headless: true,
+      });
+    }
     const open = { tcpSocket: { port: k8s.IntOrString.fromNumber(SOCKETIO_PORT) } };
     new Workload(this, 'workload', {
       bench,

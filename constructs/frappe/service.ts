@@ -6,8 +6,10 @@ import { selectorLabels } from './pod.js';
 
 export interface PodServiceProps {
   readonly owner: Resource;
-  /** Name of the Service, and of the workload whose pods it selects. */
+  /** Name of the Service. */
   readonly name: string;
+  /** Name of the workload whose pods it selects. @default the Service's */
+  readonly workload?: string;
   readonly namespace: string;
   readonly component: string;
   /** The ports by name; each is the port of the pods too. */
@@ -15,6 +17,8 @@ export interface PodServiceProps {
   /** Labels beside those of every child. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly sessionAffinity?: 'ClientIP';
+  /** Whether its name has the addresses of the pods, instead of one of its own. @default false */
+  readonly headless?: true;
   /**
    * Whether a pod that is not ready gets connections. For a server of one pod: no other pod can
    * answer, and a slow probe must not cut off every client. @default false
@@ -26,10 +30,12 @@ export interface PodServiceProps {
 export class PodService extends k8s.KubeService {
   constructor(scope: Construct, id: string, props: PodServiceProps) {
     const { owner, name, namespace, component, sessionAffinity, publishNotReadyAddresses } = props;
+    const { workload = name, headless } = props;
     super(scope, id, {
       metadata: { name, namespace, labels: { ...childLabels(owner, component), ...props.labels } },
       spec: {
-        selector: selectorLabels(props),
+        selector: selectorLabels({ owner, name: workload }),
+        ...(headless ? { clusterIp: 'None' } : {}),
         ...(sessionAffinity ? { sessionAffinity } : {}),
         ...(publishNotReadyAddresses ? { publishNotReadyAddresses } : {}),
         ports: Object.entries(props.ports).map(([portName, port]) => ({

@@ -14,6 +14,7 @@ export function benchNames(bench: string) {
     nginx: `${bench}-nginx`,
     gunicorn: `${bench}-gunicorn`,
     socketio: `${bench}-socketio`,
+    socketioPods: `${bench}-socketio-pods`,
     scheduler: `${bench}-scheduler`,
     metrics: `${bench}-metrics`,
     configuration: `${bench}-configuration`,

@@ -68,11 +68,36 @@ write_resolver() {
   fi
 }
 
+# The addresses of socketio's pods as nginx has them.
+# Fails without an address: also where DNS does not answer.
+socketio_servers() {
+  read -r host port <"$conf_dir/socketio-pods" || return 1
+  # The dot: without it, each domain of RESOLV_CONF would be tried first.
+  timeout 3 getent ahosts "$host." | while read -r address _; do
+    case $address in
+      *:*) echo "server [$address]:$port;" ;;
+      ?*) echo "server $address:$port;" ;;
+    esac
+  done | sort -u | grep .
+}
+
+# Whether the pods of socketio have other addresses now, which nginx then uses. Without an answer of DNS,
+# nginx keeps the last ones: it finds out itself which of them are wrong.
+update_socketio_pods() {
+  [ -f "$conf_dir/socketio-pods" ] || return 1
+  in_use=$run_dir/conf/socketio-pods.conf
+  servers=$(socketio_servers) || return 1
+  [ "$servers" != "$(cat "$in_use" 2>/dev/null)" ] || return 1
+  echo "$servers" >"$in_use.next" && mv "$in_use.next" "$in_use"
+}
+
 # Uses the mounted configuration if nginx accepts it.
 take_config() {
   next=$run_dir/conf.next
   rm -rf "$next" && mkdir -p "$next" || return 1
   cp -L "$conf_dir"/*.conf "$next"/ || return 1
+  [ ! -f "$conf_dir/socketio-pods" ] || socketio_servers >"$next/socketio-pods.conf" ||
+    cp "$run_dir/conf/socketio-pods.conf" "$next" 2>/dev/null
   # A node without IPv6 cannot listen on it. A node with IPv6 only must.
   [ -e /proc/net/if_inet6 ] || sed -i '/listen \[::\]/d' "$next/nginx.conf"
   write_resolver "$next/resolver.conf" || return 1
@@ -86,7 +111,12 @@ watch() {
   seen=$1
   while sleep 1; do
     now=$(version_of)
-    [ "$now" != "$seen" ] || continue
+    if [ "$now" = "$seen" ]; then
+      update_socketio_pods || continue
+      kill -HUP "$nginx_pid" || return
+      say "Reloaded: nginx uses the addresses of the pods of socketio"
+      continue
+    fi
     if take_config; then
       kill -HUP "$nginx_pid" || return
       say "Reloaded: nginx uses the new configuration"

@@ -5,6 +5,7 @@ import './databases.test.js';
 import './faults.test.js';
 import './first-site.test.js';
 import './node.test.js';
+import './printing.test.js';
 import './serving.test.js';
 import './site-kinds.test.js';
 import './volumes.test.js';

@@ -3,10 +3,12 @@ import { connect } from 'node:net';
 import { before, suite, test } from 'node:test';
 
 import { aBench, aSite } from '../cluster/support/builders.js';
-import { at } from '../cluster/support/objects.js';
+import { at, type Live } from '../cluster/support/objects.js';
 import { probeRealtime } from '../../runner/health/realtime-probe.js';
 import { WebSocketClient } from '../../runner/health/websocket.js';
-import { TAGS } from './framework.js';
+import { send } from '../support/http.js';
+import { joinByPolling, joinByWebSocket, type RealtimeClient } from '../support/realtime.js';
+import { FRAMEWORK_IMAGE, standInMethod, TAGS } from './framework.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { runningPod } from './support/benches.js';
 
@@ -37,7 +39,7 @@ suite('requests', { skip }, () => {
   before(async () => {
     cluster = await e2e();
     namespace = await cluster.namespace();
-    const few = { componentReplicas: { workerLong: 0, workerShort: 0 } };
+    const few = { componentReplicas: { workerDefault: 1, workerLong: 0, workerShort: 0 } };
     await cluster.apply(
       namespace,
       bench('b', few),
@@ -223,7 +225,160 @@ suite('requests', { skip }, () => {
       }
     }
   });
+
+  test('of 20 realtime clients reach the pod of their site, with two pods of nginx and of socketio', async () => {
+    await twoPods();
+    const clients = await joinAll();
+    for (const { client, site } of clients) {
+      assert.match(client.answer, new RegExp(`^40/${site}\\.example\\.com,\\{"sid"`));
+    }
+    for (const [text, publish] of [
+      ['from gunicorn', publishFromGunicorn],
+      ...(FRAMEWORK_IMAGE ? [] : ([['from a worker', publishFromWorker]] as const)),
+    ] as const) {
+      for (const site of REALTIME_SITES) await publish(site, text);
+      for (const { client, site } of clients) assert.equal(await client.next(), news(site, text));
+    }
+    for (const { client } of clients) client.close();
+    const gunicorn = await runningPod(cluster, namespace, 'b-gunicorn');
+    const python = '/home/frappe/frappe-bench/env/bin/python';
+    const subscribed = await cluster.exec(namespace, gunicorn, [python, '-c', SUBSCRIBERS]);
+    assert.match(subscribed, /b?'events', 2\)/, 'both pods get each event from Redis');
+  });
+
+  test('of 20 realtime clients that a rollout of two pods of socketio cuts are answered within 5 s', async () => {
+    await twoPods();
+    const clients = await joinAll();
+    let slowest = 0;
+    let cuts = 0;
+    const received = clients.map(async ({ client: first, again, site }) => {
+      let client = first;
+      for (;;) {
+        const event = await client.next().catch(() => undefined);
+        if (event === news(site, 'after the rollout')) {
+          client.close();
+          return;
+        }
+        if (event !== undefined) continue;
+        client.close();
+        const since = Date.now();
+        client = await again();
+        slowest = Math.max(slowest, Date.now() - since);
+        cuts += 1;
+      }
+    });
+    await restart('b-socketio');
+    await twoPods();
+    for (const site of REALTIME_SITES) await publishFromGunicorn(site, 'after the rollout');
+    await Promise.all(received);
+    cluster.figures.add(
+      'realtime clients cut by a rollout of two pods',
+      `${cuts} of ${clients.length}, the slowest joined again after ${slowest} ms`,
+    );
+    assert.ok(cuts > 0, 'the rollout has cut clients');
+    assert.ok(slowest < 5_000, `${slowest} ms`);
+  });
 });
+
+const REALTIME_SITES = ['s', 't'] as const;
+type RealtimeSite = (typeof REALTIME_SITES)[number];
+
+/** How many connections of Redis get the events of sites. */
+const SUBSCRIBERS = `import json, redis
+config = json.load(open("/home/frappe/frappe-bench/sites/common_site_config.json"))
+print(redis.from_url(config["redis_queue"]).pubsub_numsub("events"))`;
+
+/** Two pods of nginx and of socketio, and no others; each nginx knows both of socketio. */
+async function twoPods(): Promise<void> {
+  const componentReplicas = { nginx: 2, socketio: 2 };
+  await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas } });
+  const ready = async (app: string): Promise<readonly Live[]> => {
+    const pods = await cluster.pods(namespace, `app=${app}`);
+    const conditions = (pod: Live) =>
+      (at(pod, 'status.conditions') ?? []) as readonly Record<string, string>[];
+    const is = (pod: Live): boolean =>
+      conditions(pod).some((one) => one['type'] === 'Ready' && one['status'] === 'True');
+    return pods.length === 2 && pods.every(is) ? pods : [];
+  };
+  await cluster.until(
+    'two pods of nginx that know two of socketio',
+    async () => {
+      const [nginx, socketio] = await Promise.all([ready('b-nginx'), ready('b-socketio')]);
+      const wanted = socketio.map((pod) => `server ${String(at(pod, 'status.podIP'))}:9000;`);
+      const known = await Promise.all(
+        nginx.map(({ metadata }) =>
+          cluster
+            .exec(namespace, metadata.name, ['cat', '/run/nginx/conf/socketio-pods.conf'])
+            .catch(() => ''),
+        ),
+      );
+      return (
+        wanted.length === 2 &&
+        known.length === 2 &&
+        known.every((text) => text.trim() === [...wanted].sort().join('\n'))
+      );
+    },
+    240_000,
+  );
+}
+
+/** Ten clients that poll, each of whose requests goes to the next pod of nginx, and ten websockets. */
+async function joinAll() {
+  const nginx = (await cluster.pods(namespace, 'app=b-nginx')).map((pod) =>
+    String(at(pod, 'status.podIP')),
+  );
+  const cookies = { s: await login('s'), t: await login('t') };
+  const join = async (client: number, site: RealtimeSite): Promise<RealtimeClient> => {
+    const host = `${site}.example.com`;
+    let turn = client >> 1;
+    const address = (): string => nginx[turn++ % nginx.length] ?? '';
+    if (client % 4 < 2) {
+      const headers = { Host: host, Cookie: cookies[site] };
+      return joinByWebSocket(`http://${address()}:8080`, headers, host);
+    }
+    const headers = { cookie: cookies[site] };
+    return joinByPolling(
+      (path, options) =>
+        send({ address: address(), port: 8080, host, path }, { ...options, headers }),
+      host,
+    );
+  };
+  const again = async (client: number, site: RealtimeSite): Promise<RealtimeClient> => {
+    for (;;) {
+      const joined = await join(client, site).catch(() => undefined);
+      if (joined?.answer.startsWith('40')) return joined;
+      joined?.close();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  };
+  return Promise.all(
+    Array.from({ length: 20 }, async (_, client) => {
+      const site = REALTIME_SITES[client % 2] ?? 's';
+      return { site, client: await join(client, site), again: () => again(client, site) };
+    }),
+  );
+}
+
+function news(site: RealtimeSite, text: string): string {
+  return `42/${site}.example.com,["news",{"text":"${text}"}]`;
+}
+
+async function publishFromGunicorn(site: RealtimeSite, text: string): Promise<void> {
+  const pod = await runningPod(cluster, namespace, site === 's' ? 's-gunicorn' : 'b-gunicorn');
+  const kwargs = JSON.stringify({ event: 'news', message: { text } });
+  const publish = ['execute', 'frappe.publish_realtime', '--kwargs', kwargs];
+  await cluster.exec(namespace, pod, ['bench', '--site', `${site}.example.com`, ...publish]);
+}
+
+/** By a job, which a worker of the site does. */
+async function publishFromWorker(site: RealtimeSite, text: string): Promise<void> {
+  const answer = await request(`${site}.example.com`, standInMethod('enqueue'), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', cookie: await login(site) },
+    body: JSON.stringify({ method: 'frappe.tests.e2e.publish', text }),
+  });
+  assert.equal(answer.status, 200, answer.body);
+}
 
 /** The last errors in the log of nginx. */
 async function proxyErrors(): Promise<string> {

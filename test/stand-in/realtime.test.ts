@@ -12,7 +12,9 @@ import { WebSocketClient } from '../../runner/health/websocket.js';
 import { probeRealtime } from '../../runner/health/realtime-probe.js';
 import { type Nginx, nameServer, startNginx } from '../jobs/nginx-fixture.js';
 import { SCRIPTS } from '../jobs/servers.js';
+import { joinByPolling, joinByWebSocket } from '../support/realtime.js';
 import { type Site, Stack, needsImage, type Web } from './fixture.js';
+import { startTlsEdge } from './tls-edge.js';
 
 const possible = await needsImage('mariadbd', 'redis-server', 'python3', 'nginx');
 const POLL = '/socket.io/?EIO=4&transport=polling';
@@ -204,6 +206,44 @@ for (const version of ['15.44.2', '16.10.4']) {
         assert.equal(await client.receive(), `42/${site.name},["news",{"text":"hello"}]`);
         client.close();
       });
+    }
+
+    for (const transport of ['websocket', 'polling'] as const) {
+      for (const suffix of ['', ':8443']) {
+        it(`by ${transport} through TLS of a private CA, from https://host${suffix}`, async () => {
+          const edge = await startTlsEdge([site.name, ALIAS], nginx.port);
+          try {
+            const Host = `${ALIAS}${suffix}`;
+            const loggedIn = await edge.exchange(ALIAS, '/api/method/login', {
+              method: 'POST',
+              headers: { Host, 'Content-Type': 'application/json' },
+              body: JSON.stringify({ usr: 'Administrator', pwd: site.env['ADMIN_PASSWORD'] }),
+            });
+            const [cookie = ''] = loggedIn.headers['set-cookie'] as string[];
+            assert.match(cookie, /^sid=[^;]+;.*; secure/i);
+            const Cookie = cookie.split(';')[0] ?? '';
+            const headers = { Host, Origin: `https://${Host}`, Cookie };
+            const client =
+              transport === 'polling'
+                ? await joinByPolling(
+                    (path, options) => edge.exchange(ALIAS, path, { ...options, headers }),
+                    site.name,
+                  )
+                : await joinByWebSocket(
+                    `http://127.0.0.1:${await edge.encrypted(ALIAS)}`,
+                    headers,
+                    site.name,
+                  );
+            assert.match(client.answer, new RegExp(`^40/${site.name},\\{"sid":`));
+            const event = `--kwargs={"event": "news", "message": {"text": "hello"}}`;
+            assert.equal(site.bench('execute', 'frappe.publish_realtime', event).code, 0);
+            assert.equal(await client.next(), `42/${site.name},["news",{"text":"hello"}]`);
+            client.close();
+          } finally {
+            await edge.stop();
+          }
+        });
+      }
     }
 
     it('asks the site again for permissions', async () => {

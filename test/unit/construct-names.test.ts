@@ -33,6 +33,7 @@ suite('names are public API', () => {
       'b-scheduler',
       'b-sites',
       'b-socketio',
+      'b-socketio-pods',
       'b-worker-default',
       'b-worker-long',
       'b-worker-short',

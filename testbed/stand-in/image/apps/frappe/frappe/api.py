@@ -44,7 +44,8 @@ def handle_method(name):
     if frappe.session.user == "Guest" and function not in frappe.guest_methods:
         frappe.throw(f"Login to access {path}", frappe.PermissionError)
     arguments = {key: value for key, value in frappe.form_dict.items() if key not in ("cmd", "sid", "csrf_token")}
-    return answer(function(**arguments))
+    value = function(**arguments)
+    return value if isinstance(value, Response) else answer(value)
 
 
 def login():

@@ -37,6 +37,21 @@ def sleep(seconds):
     return frappe.__version__
 
 
+def print_todo(name, pdf_generator="wkhtmltopdf"):
+    """A job that leaves a PDF as a private file."""
+    from frappe.utils.print_format import get_pdf, print_page
+
+    with open(frappe.get_site_path("private", "files", f"{name}.pdf"), "wb") as file:
+        file.write(get_pdf(print_page("ToDo", name), pdf_generator))
+    url = f"/private/files/{name}.pdf"
+    frappe.db.insert("File", name=frappe.generate_hash(10), file_name=f"{name}.pdf", file_url=url, is_private=1)
+
+
+def publish(text):
+    """A job that sends an event."""
+    frappe.publish_realtime("news", {"text": text})
+
+
 def slow_todo(description, seconds):
     """A job that leaves a trace only when it was allowed to finish."""
     import time
