@@ -4,10 +4,13 @@ import { before, suite, test } from 'node:test';
 import { seconds } from '../support/figures.js';
 import type { Timeline, Write } from '../support/timeline.js';
 import { type E2e, e2e, skip } from './harness.js';
+import { idleUsage, totalOf, type Usage } from './support/container-usage.js';
 
 const BENCH = 'demo-bench';
 const byOperator = (user: string): boolean => user.includes(':app-operator-controller-manager');
 const byKubelet = (user: string): boolean => user.startsWith('system:node:');
+
+const IDLE_SECONDS = 15;
 
 suite('a bench and its sites serve requests', { skip }, () => {
   let cluster: E2e;
@@ -51,6 +54,37 @@ suite('a bench and its sites serve requests', { skip }, () => {
       cluster.operatorMemory(),
     );
     cluster.figures.add('memory of the operator', `${Math.round(memory / 2 ** 20)} MiB`);
+  });
+
+  test('what a bench and a site use at rest', async () => {
+    const usage = await idleUsage(await cluster.pods(namespace), IDLE_SECONDS);
+    const queues = ['default', 'short', 'long'];
+    const workersOf = (name: string) => queues.map((queue) => `${name}-worker-${queue}`);
+    const web = ['db', 'redis', 'nginx', 'gunicorn', 'socketio', 'scheduler', 'metrics'];
+    const rows: Readonly<Record<string, readonly string[]>> = {
+      'a bench with its database': [...web.map((app) => `${BENCH}-${app}`), ...workersOf(BENCH)],
+      'a Dedicated site': ['second-gunicorn', ...workersOf('second')],
+      'the same with workers scaled to zero': ['second-gunicorn'],
+      'one worker': ['second-worker-short'],
+    };
+    for (const [what, apps] of Object.entries(rows)) {
+      cluster.figures.add(`at rest: ${what}`, text(totalOf(usage, apps)));
+    }
+    const shared = await cluster.example('site.yaml');
+    const spec = { ...(shared['spec'] as object), siteName: 'third.example.com' };
+    await cluster.apply(namespace, {
+      ...{ ...shared, metadata: { name: 'third' } },
+      spec: { ...spec, workloads: 'Shared' },
+    });
+    await cluster.ready('AppSite', namespace, 'third');
+    const after = await idleUsage(await cluster.pods(namespace), IDLE_SECONDS);
+    const bench = rows['a bench with its database'] ?? [];
+    const added = totalOf(after, bench).memory - totalOf(usage, bench).memory;
+    cluster.figures.add('at rest: what a Shared site adds to its bench', `${added.toFixed(0)} MiB`);
+    const own = (await cluster.pods(namespace)).filter(
+      ({ metadata }) => metadata.labels?.['site'] === 'third' && !metadata.labels['job-name'],
+    );
+    assert.deepEqual(own, [], 'a Shared site has no pods');
   });
 
   /** Measures from now until a site's first answer. */
@@ -127,4 +161,9 @@ function readyAfter(
     written,
   );
   return written - Math.max(lastPod, from);
+}
+
+/** `84 MiB, 0.3 % of a CPU` */
+function text({ memory, cpu }: Usage): string {
+  return `${memory.toFixed(0)} MiB, ${(100 * cpu).toFixed(1)} % of a CPU`;
 }
