@@ -8,31 +8,16 @@ import type { SiteDashboard } from '../../constructs/dashboard/api.js';
 import { dashboardDocument } from '../../constructs/dashboard/document.js';
 import type { SiteDashboardChart } from '../../constructs/dashboard-chart/api.js';
 import { chartDocument } from '../../constructs/dashboard-chart/document.js';
-import type { SiteDocument } from '../../constructs/kit/document.js';
-import { admit } from '../../constructs/kit/schema/admit.js';
-import { DEFINITIONS } from '../../constructs/registry.js';
 import type { SiteWorkspace } from '../../constructs/workspace/api.js';
 import { workspaceDocument } from '../../constructs/workspace/document.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
-import { aManifest } from '../unit/schema-manifests.js';
-import { describeDocuments, type Wanted } from './documents.js';
+import { describeDocuments, stored, type Wanted, withoutSecrets } from './documents.js';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-/** A resource as the API server stores it. */
-function stored(kind: string, spec: Fields): unknown {
-  const definition = DEFINITIONS.find((known) => known.kind === kind);
-  assert.ok(definition);
-  const manifest = aManifest(kind, { siteRef: { name: 'shop' }, ...spec });
-  const { object, problems, pruned } = admit(definition, manifest);
-  assert.deepEqual([...problems, ...pruned], []);
-  return object;
-}
 
 /** The SiteDashboardCharts that dashboards and workspaces of these tests refer to. */
 const CHARTS = { tasks: 'Tasks', groups: 'Tasks by Owner' };
 
-const withoutSecrets = ({ secrets: _, ...document }: SiteDocument): Wanted => document;
 const chart = (spec: Fields): Wanted =>
   withoutSecrets(chartDocument(stored('SiteDashboardChart', spec) as SiteDashboardChart));
 const dashboard = (spec: Fields): Wanted =>
