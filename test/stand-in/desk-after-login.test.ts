@@ -17,7 +17,8 @@ import type { SiteWorkspace } from '../../constructs/workspace/api.js';
 import { workspaceDocument } from '../../constructs/workspace/document.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import { get } from '../jobs/servers.js';
-import { behindIcons, configureLogin, DeskUser } from './desk.js';
+import { behindIcons } from '../support/desk-page.js';
+import { configureLogin, DeskUser } from './desk.js';
 import { DocumentSite, stored, type Wanted, withoutSecrets } from './documents.js';
 import { needsImage, Stack, type Web } from './fixture.js';
 
@@ -132,7 +133,7 @@ for (const version of [VERSIONS.first, VERSIONS.next]) {
       );
     const ofOurs = (names: readonly string[]) => names.filter((name) => OURS.includes(name)).sort();
 
-    it('is the setup wizard where nobody has answered it', async () => {
+    it('is the setup wizard on a site without `setup`', async () => {
       const boot = await (await login('Administrator', adminPassword())).open();
       assert.equal(Boolean(boot.setup_complete), false);
       assert.ok(!(await loginPage()).body.includes('btn-keycloak'));

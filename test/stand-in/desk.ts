@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { loginContent, loginFiles } from '../../constructs/configuration/first-login.js';
 import type { SiteSetup, SiteSocialLogin } from '../../constructs/site/api.js';
 import { type Answer, type Env, get, temporaryDirectory } from '../jobs/servers.js';
+import { type Boot, bootIn, tokenIn } from '../support/desk-page.js';
 import type { Site, Stack, Web } from './fixture.js';
 
 /** Outcome, reason, message, and the keys that differed. */
@@ -48,40 +49,15 @@ export async function configureLogin(
 interface SidebarPage {
   readonly name: string;
 }
-interface DeskIcon {
-  readonly label: string;
-}
-interface Sidebar {
-  readonly items: readonly { readonly link_to: string }[];
-}
-
-/** What the page of the desk is given about its user: the parts that tests look at. */
-export interface Boot {
-  readonly setup_complete: unknown;
-  readonly home_page: string;
-  readonly lang: string;
-  readonly time_zone: { readonly system: string; readonly user: string };
-  readonly sysdefaults: Readonly<Record<string, string>>;
-  readonly user: { readonly name: string };
-  /** From version-16 on. */
-  readonly desktop_icons?: readonly DeskIcon[];
-  readonly workspace_sidebar_item?: Readonly<Record<string, Sidebar>>;
-}
-
-const BOOT = /^\s*frappe\.boot = (?:JSON\.parse\((?<text>".*")\)|(?<object>\{.*\}));$/m;
-const TOKEN = /frappe\.csrf_token = "(?<token>[^"]*)"/;
-
 /** A browser in which one user has logged in. */
 export class DeskUser {
+  private token = '';
+
   private constructor(
-    private readonly web: Web,
-    private readonly host: string,
+    private readonly server: { readonly web: Web; readonly host: string },
     private readonly cookies: string,
-    /** What the login has answered. */
-    readonly login: Readonly<Record<string, unknown>>,
-    /** The path of the desk. */
+    /** The path that the login has answered: of the desk. */
     readonly path: string,
-    private token = '',
   ) {}
 
   static async login(web: Web, host: string, usr: string, pwd: string): Promise<DeskUser> {
@@ -89,25 +65,22 @@ export class DeskUser {
     const headers = { Host: host, 'Content-Type': 'application/json' };
     const sent = await get(web.port, '/api/method/login', headers, { method: 'POST', body });
     assert.equal(sent.status, 200, sent.body);
-    const answer = JSON.parse(sent.body) as Readonly<Record<string, unknown>>;
+    const { home_page: path } = JSON.parse(sent.body) as { readonly home_page: string };
     const cookies = (sent.headers['set-cookie'] as string[]).map((text) => text.split(';')[0]);
-    return new DeskUser(web, host, cookies.join('; '), answer, String(answer['home_page']));
+    return new DeskUser({ web, host }, cookies.join('; '), path);
   }
 
   /** A page, as a browser opens it. */
   page(path: string): Promise<Answer> {
-    return get(this.web.port, path, { Host: this.host, Cookie: this.cookies });
+    return get(this.server.web.port, path, { Host: this.server.host, Cookie: this.cookies });
   }
 
   /** Opens the desk, and returns what its page has about the user. */
   async open(): Promise<Boot> {
     const { status, body } = await this.page(this.path);
     assert.equal(status, 200, body.slice(0, 2000));
-    this.token = TOKEN.exec(body)?.groups?.['token'] ?? '';
-    const { text, object } = BOOT.exec(body)?.groups ?? {};
-    const json = text === undefined ? object : (JSON.parse(text) as string);
-    assert.ok(json, `the desk's page has no boot: ${body.slice(0, 2000)}`);
-    return JSON.parse(json) as Boot;
+    this.token = tokenIn(body);
+    return bootIn(body);
   }
 
   /** Calls a method as the desk does, and returns its message. */
@@ -119,11 +92,11 @@ export class DeskUser {
 
   send(method: string, args: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
     const headers = {
-      ...{ Host: this.host, Cookie: this.cookies, 'X-Frappe-CSRF-Token': this.token },
+      ...{ Host: this.server.host, Cookie: this.cookies, 'X-Frappe-CSRF-Token': this.token },
       ...{ Accept: 'application/json', 'Content-Type': 'application/json' },
     };
     const body = JSON.stringify(args);
-    return get(this.web.port, `/api/method/${method}`, headers, { method: 'POST', body });
+    return get(this.server.web.port, `/api/method/${method}`, headers, { method: 'POST', body });
   }
 
   /** Names of the workspaces that the desk lists for the user. */
@@ -132,11 +105,4 @@ export class DeskUser {
     const { pages } = listed as { readonly pages: readonly SidebarPage[] };
     return pages.map(({ name }) => name);
   }
-}
-
-/** Names of the workspaces that an icon of the desk opens: from version-16 on. */
-export function behindIcons(boot: Boot): readonly string[] {
-  return (boot.desktop_icons ?? [])
-    .map(({ label }) => boot.workspace_sidebar_item?.[label.toLowerCase()]?.items ?? [])
-    .flatMap((items) => items.map(({ link_to: link }) => link));
 }
