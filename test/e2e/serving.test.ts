@@ -5,6 +5,7 @@ import { seconds } from '../support/figures.js';
 import type { Timeline, Write } from '../support/timeline.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { idleUsage, totalOf, type Usage } from './support/container-usage.js';
+import { addSteps, addTrace } from './support/trace.js';
 
 const BENCH = 'demo-bench';
 const byOperator = (user: string): boolean => user.includes(':app-operator-controller-manager');
@@ -25,6 +26,7 @@ suite('a bench and its sites serve requests', { skip }, () => {
     const bench = await cluster.example('bench.yaml');
     const site = await cluster.example('site.yaml');
     const pong = answers('demo.example.com');
+    const begun = Date.now();
     await cluster.apply(namespace, bench, site);
     await cluster.ready('AppBench', namespace, BENCH);
     await cluster.ready('AppSite', namespace, 'demo-site');
@@ -33,6 +35,8 @@ suite('a bench and its sites serve requests', { skip }, () => {
     const timeline = await cluster.timeline(namespace);
     const added = addedToBench(timeline, 'demo-site') + addedToSite(timeline, 'demo-site', BENCH);
     cluster.figures.add('  of that, waiting for the operator', seconds(added));
+    await addTrace(cluster, namespace, begun);
+    await addSteps(cluster, { namespace, job: 'demo-site-init' }, begun);
   });
 
   test('a second site on a running bench, and an unknown one', async () => {

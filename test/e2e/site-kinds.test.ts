@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 
 import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
+import { bootIn } from '../support/desk-page.js';
 import { seconds } from '../support/figures.js';
 import { FRAPPE_VERSION } from './framework.js';
 import { type E2e, e2e, skip } from './harness.js';
@@ -16,6 +17,14 @@ import {
 } from './support/bench.js';
 
 const API = 'app-operator.io/v1alpha1';
+const DESK = FRAPPE_VERSION >= 16 ? '/desk' : '/app';
+const SETUP = { language: 'de', country: 'Germany', timeZone: 'Europe/Berlin', currency: 'EUR' };
+const KEYCLOAK = {
+  provider: 'Keycloak',
+  baseURL: 'https://id.example.com/realms/main',
+  clientID: { value: 'desk' },
+  clientSecret: { secretKeyRef: { name: 'idp', key: 'client-secret' } },
+};
 
 suite('users, desks, jobs and backups of a site', { skip }, () => {
   let cluster: E2e;
@@ -31,7 +40,13 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
       // A scheduler would write to the database between the backup and its comparison with the
       // copy.
       benchOf('bench', { componentReplicas: { ...ONE_QUEUE.componentReplicas, scheduler: 0 } }),
-      siteOf('bench', 'shop', { workloads: 'Shared' }),
+      siteOf('bench', 'shop', { workloads: 'Shared', setup: SETUP, sso: [KEYCLOAK] }),
+      {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'idp' },
+        stringData: { 'client-secret': 'the-secret-of-the-client' },
+      },
       {
         apiVersion: 'v1',
         kind: 'PersistentVolumeClaim',
@@ -118,6 +133,19 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
       90_000,
     );
     assert.equal(await logsIn('ada@example.com', 'it\'s $(a) "secret"'), 401);
+  });
+
+  test('the first login leads to the desk, and an identity provider is offered', async () => {
+    const page = await request('/login');
+    const [link = ''] = /<a [^>]*btn-keycloak[^>]*>/.exec(page.body) ?? [];
+    assert.match(link, /href="https:\/\/id\.example\.com\/realms\/main\/.*client_id=desk/);
+    const { status, body } = await shop.read(DESK);
+    assert.equal(status, 200, body);
+    const boot = bootIn(body);
+    assert.equal(Boolean(boot.setup_complete), true);
+    assert.deepEqual([boot.lang, boot.time_zone.system], ['de', 'Europe/Berlin']);
+    const site = await cluster.the('AppSite', place.namespace, 'shop');
+    assert.equal(conditionOf(site, 'ConfigurationApplied')?.status, 'True');
   });
 
   test('one bad document of many fails alone, with the message of the framework', async () => {

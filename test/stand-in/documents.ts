@@ -8,9 +8,12 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { after, before, describe } from 'node:test';
 import type { FieldValue, SiteDocument } from '../../constructs/kit/document.js';
+import { admit } from '../../constructs/kit/schema/admit.js';
+import { DEFINITIONS } from '../../constructs/registry.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import type { Database } from '../jobs/databases.js';
 import { type Env, type ScriptResult, temporaryDirectory } from '../jobs/servers.js';
+import { aManifest } from '../unit/schema-manifests.js';
 import { type Site, Stack, needsImage } from './fixture.js';
 
 export type Row = Readonly<Record<string, FieldValue>>;
@@ -18,6 +21,19 @@ export type Row = Readonly<Record<string, FieldValue>>;
 /** A document of a test; the values of its secrets stand in it. */
 export type Wanted = Partial<Omit<SiteDocument, 'secrets'>> &
   Pick<SiteDocument, 'doctype' | 'name'> & { readonly secrets?: Readonly<Record<string, string>> };
+
+/** A resource as the API server stores it. */
+export function stored(kind: string, spec: Readonly<Record<string, unknown>>): unknown {
+  const definition = DEFINITIONS.find((known) => known.kind === kind);
+  assert.ok(definition);
+  const manifest = aManifest(kind, { siteRef: { name: 'shop' }, ...spec });
+  const { object, problems, pruned } = admit(definition, manifest);
+  assert.deepEqual([...problems, ...pruned], []);
+  return object;
+}
+
+/** A document of a kind, for a test that gives it no secrets. */
+export const withoutSecrets = ({ secrets: _, ...document }: SiteDocument): Wanted => document;
 
 export interface Outcome {
   readonly outcome: string;

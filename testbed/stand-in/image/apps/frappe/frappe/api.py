@@ -3,7 +3,7 @@
 import json
 
 import frappe
-from frappe import client, sessions
+from frappe import client, pages, sessions
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
@@ -51,7 +51,7 @@ def handle_method(name):
 def login():
     form = frappe.form_dict
     sid = sessions.login(form.usr or "", form.pwd or "")
-    response = answer("Logged In")
+    response = answer({"message": "Logged In", "home_page": f"/{pages.DESK}"}, key=None)
     user = frappe.session.user
     for name, value in (("sid", sid), ("user_id", user), ("full_name", user), ("system_user", "yes")):
         response.set_cookie(name, value, httponly=name == "sid", samesite="Lax")

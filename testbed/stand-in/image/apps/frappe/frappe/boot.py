@@ -1,5 +1,7 @@
 """TEST CODE: what the page of the desk has about its user: kept in the cache until it is cleared."""
 
+from functools import partial
+
 import frappe
 from frappe.desk.desktop import get_workspace_sidebar_items
 
@@ -15,8 +17,19 @@ def get_bootinfo():
 
 def build_bootinfo():
     workspaces = get_workspace_sidebar_items()
-    settings = frappe.db.get_single_value("System Settings", "setup_complete")
-    bootinfo = {"setup_complete": settings == "1", "allowed_workspaces": workspaces["pages"]}
+    setting = partial(frappe.db.get_single_value, "System Settings")
+    zone = setting("time_zone") or "Asia/Kolkata"
+    user = frappe.get_doc("User", frappe.session.user)
+    fields = ("country", "language", "currency") if frappe.VERSION >= (16, 0) else ("country", "language")
+    bootinfo = {
+        "setup_complete": setting("setup_complete") == "1",
+        "home_page": frappe.db.get_default("desktop:home_page") or "setup-wizard",
+        "allowed_workspaces": workspaces["pages"],
+        "sysdefaults": {field: setting(field) for field in fields},
+        "user": {"name": user.name},
+        "lang": user.language or setting("language") or "en",
+        "time_zone": {"system": zone, "user": user.time_zone or zone},
+    }
     if frappe.VERSION >= (16, 0):
         from frappe.desk.doctype.desktop_icon.desktop_icon import get_desktop_icons
 

@@ -176,11 +176,11 @@ def as_list(hook):
 def add_standard_documents():
     standard = {
         "Role": ["Administrator", "All", "Blogger", "Desk User", "Guest", "System Manager", "Website Manager", "Workspace Manager"],
-        "Language": ["de", "en", "pt-BR"],
+        "Language": ["de", "en", "fr", "pt-BR"],
         "Country": ["Germany", "India", "United States"],
         "Currency": ["EUR", "INR", "USD"],
         "User Type": ["System User", "Website User"],
-        "Module Def": ["Core", "Desk"],
+        "Module Def": ["Core", "Desk", "Website"],
     }
     for doctype, names in standard.items():
         for name in names:
@@ -191,7 +191,7 @@ def add_standard_documents():
             else:
                 key = {"Role": "role_name", "Language": "language_code", "Country": "country_name", "Currency": "currency_name"}.get(doctype)
                 frappe.db.insert(doctype, name=name, creation=now(), modified=now(), **({key: name} if key else {"is_standard": 1}))
-    for code, language in {"de": "Deutsch", "en": "English", "pt-BR": "Português Brasileiro"}.items():
+    for code, language in {"de": "Deutsch", "en": "English", "fr": "Français", "pt-BR": "Português Brasileiro"}.items():
         frappe.db.set_value("Language", code, language_name=language)
     desk = ", ".join(["%s"] * 4)
     frappe.db.sql(

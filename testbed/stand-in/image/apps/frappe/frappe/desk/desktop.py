@@ -11,10 +11,13 @@ FIELDS = ["name", "title", "for_user", "parent_page", "content", "public", "modu
 def get_workspace_sidebar_items():
     roles = frappe.get_roles()
     has_access = "Workspace Manager" in roles
+    blocked = [row.module for row in frappe.get_doc("User", frappe.session.user).block_modules]
     pages, private_pages = [], []
     for page in frappe.db.select("Workspace", FIELDS, {}, order_by="sequence_id"):
         allowed = [row.role for row in frappe.get_doc("Workspace", page.name).roles]
         if not has_access and allowed and not set(allowed) & set(roles):
+            continue
+        if not has_access and page.module in blocked:
             continue
         if page.public and (has_access or not page.is_hidden) and page.title != "Welcome Workspace":
             pages.append({**page, "label": page.name})
@@ -27,4 +30,5 @@ def get_workspace_sidebar_items():
 def get_desktop_page(page):
     """What the page shows. Not here: the rights to what its shortcuts lead to."""
     doc = frappe.get_doc("Workspace", json.loads(page)["name"])
-    return {"shortcuts": {"items": [{"label": row.label, "type": row.type, "link_to": row.link_to} for row in doc.shortcuts]}}
+    columns = {"shortcuts": ("label", "type", "link_to"), "charts": ("label", "chart_name")}
+    return {table: {"items": [{name: row.get(name) for name in names} for row in doc.get(table)]} for table, names in columns.items()}

@@ -45,6 +45,9 @@ class User(Document):
         if frappe.VERSION < (16, 0):
             self.add_system_manager_role()
         self.set_profile_roles()
+        if self.module_profile:
+            blocked = frappe.get_doc("Module Profile", self.module_profile).block_modules
+            self.set("block_modules", [{"module": row.module} for row in blocked])
         self.user_type = "System User" if self.has_desk_access() else "Website User"
         self.full_name = " ".join(filter(None, [self.first_name, self.last_name]))
         if not cint(self.enabled):

@@ -42,6 +42,7 @@ def process_setup_stages(stages):
         frappe.db.set_default("desktop:home_page", "workspace")
         frappe.db.set_single_value("System Settings", "setup_complete", int(frappe.is_setup_complete()) if HAS_APP_STATES else 1)
         frappe.db.commit()
+        frappe.clear_cache()
     except Exception:
         frappe.db.rollback()
         raise
@@ -53,8 +54,8 @@ def update_global_settings(args):
         "country": args.country,
         "language": frappe.db.sql("SELECT `name` FROM `tabLanguage` WHERE `language_name` = %s", [args.language], pluck=True)[0],
         "time_zone": args.timezone,
-        "currency": args.currency,
         "enable_scheduler": 1,
+        **({"currency": args.currency} if HAS_APP_STATES else {}),
     }.items():
         frappe.db.set_single_value("System Settings", field, value or "")
     for name in frappe.STANDARD_USERS:
