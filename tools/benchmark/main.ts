@@ -78,9 +78,7 @@ async function printFleet(list: string): Promise<void> {
   const measured: FleetMeasurement[] = [];
   for (const size of sizes) {
     const at = { ...shape, sites: size, shards };
-    const fleet = await step(`creating ${size} sites`, (advance) =>
-      openFleet({ ...at, advance }),
-    );
+    const fleet = await step(`creating ${size} sites`, (advance) => openFleet({ ...at, advance }));
     try {
       const { quietSeconds, samples, nodeFlags = [] } = options;
       measured.push(await measureFleet(fleet, { ...at, quietSeconds, samples, nodeFlags, step }));

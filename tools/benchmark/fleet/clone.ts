@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { metadataKeysFor } from '../../../constructs/kit/labels.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
-import { HorizontalPodAutoscaler, kindId, type ObjectKind } from '../../../constructs/kit/object-kind.js';
+import {
+  HorizontalPodAutoscaler,
+  kindId,
+  type ObjectKind,
+} from '../../../constructs/kit/object-kind.js';
 import { StaticReader } from '../../../constructs/kit/static-reader.js';
 import { site as siteKind } from '../../../constructs/site/index.js';
 import type { AppSite } from '../../../constructs/site/api.js';
@@ -30,18 +34,31 @@ interface Live {
   readonly text: string;
 }
 
+/** What was read of a template. */
+interface TemplateObjects {
+  readonly live: AppSite;
+  /** What the site's inputs are read from. */
+  readonly objects: readonly KubeObject[];
+  /** In the order of the plan. */
+  readonly children: readonly Live[];
+}
+
 /** A site of a bench that the operator has made, with all that its children are computed from. */
 export class SiteTemplate {
   readonly #plan: Plan;
   readonly #leaves: ReadonlyMap<string, string>;
+  private readonly live: AppSite;
+  private readonly objects: readonly KubeObject[];
+  private readonly children: readonly Live[];
 
   private constructor(
     private readonly shape: FleetShape,
     private readonly site: FleetSite,
-    private readonly live: AppSite,
-    private readonly objects: readonly KubeObject[],
-    private readonly children: readonly Live[],
+    { live, objects, children }: TemplateObjects,
   ) {
+    this.live = live;
+    this.objects = objects;
+    this.children = children;
     this.#plan = this.#planOf(live);
     this.#leaves = leavesOf(this.#plan);
     const digest = this.#digestOf(this.#plan, this.children);
@@ -62,7 +79,9 @@ export class SiteTemplate {
       ['/apis/app-operator.io/v1alpha1', 'appbenchs'],
     ] as const;
     const lists = await Promise.all(
-      collections.map(([api, plural]) => listAll(client, `${api}/namespaces/${namespace}/${plural}`)),
+      collections.map(([api, plural]) =>
+        listAll(client, `${api}/namespaces/${namespace}/${plural}`),
+      ),
     );
     const objects = lists.flatMap(({ items }) => items);
     const reader = readerOf([...objects, live]);
@@ -76,7 +95,7 @@ export class SiteTemplate {
         return { kind, text: JSON.stringify(object) };
       }),
     );
-    return new SiteTemplate(shape, site, live, objects, children);
+    return new SiteTemplate(shape, site, { live, objects, children });
   }
 
   /** The objects of another site of the bench, as the operator would leave them. */
@@ -102,7 +121,10 @@ export class SiteTemplate {
       kind: SITE,
       text: JSON.stringify({ ...own, status: { ...own.status, appliedHash } }),
     };
-    return [stored, ...children].map(({ kind, text }) => storedObject(kind, text));
+    return [stored, ...children].flatMap(({ kind, text }) => [
+      storedObject(kind, text),
+      ...addressesOf(text),
+    ]);
   }
 
   #planOf(resource: AppSite): Plan {
@@ -147,7 +169,11 @@ export class SiteTemplate {
   }
 }
 
-const SITE: ObjectKind = { apiVersion: 'app-operator.io/v1alpha1', kind: 'AppSite', plural: 'appsites' };
+const SITE: ObjectKind = {
+  apiVersion: 'app-operator.io/v1alpha1',
+  kind: 'AppSite',
+  plural: 'appsites',
+};
 
 function readerOf(objects: readonly KubeObject[]): StaticReader {
   return new StaticReader({ objects, serves: [kindId(HorizontalPodAutoscaler)] });
@@ -207,3 +233,24 @@ function storedObject({ apiVersion, plural }: ObjectKind, text: string): StoredO
 }
 
 const FOLDERS: Readonly<Record<string, string>> = { services: 'services/specs' };
+
+/** The record of a Service's address: the API server allocates what has none at its next start. */
+function addressesOf(text: string): readonly StoredObject[] {
+  const { kind, metadata, spec } = JSON.parse(text) as KubeObject & {
+    readonly spec?: { readonly clusterIP?: string };
+  };
+  const name = spec?.clusterIP;
+  if (kind !== 'Service' || !name || name === 'None') return [];
+  const labels = {
+    'ipaddress.kubernetes.io/ip-family': 'IPv4',
+    'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
+  };
+  const value = {
+    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' },
+    metadata: { name, uid: randomUUID(), labels, creationTimestamp: metadata.creationTimestamp },
+    spec: {
+      parentRef: { resource: 'services', namespace: metadata.namespace, name: metadata.name },
+    },
+  };
+  return [{ key: `/registry/ipaddresses/${name}`, value: JSON.stringify(value) }];
+}

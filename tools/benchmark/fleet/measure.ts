@@ -125,9 +125,10 @@ async function measureBenchChange(
   const begun = performance.now();
   await changeBench(fleet, 0);
   const others: number[] = [];
-  let isDone = false;
+  const done = new AbortController();
+  const ended = (): boolean => done.signal.aborted;
   const sampling = (async () => {
-    for (let turn = 0; !isDone; turn++) {
+    for (let turn = 0; !ended(); turn++) {
       // Benches of the same namespace and of the last one, by turns.
       const bench = turn % 2 === 0 ? Math.min(1, shape.benches - 1) : shape.benches - 1;
       const of = sitesOfBench(bench, sites, shape);
@@ -136,7 +137,7 @@ async function measureBenchChange(
   })();
   await patched;
   const seconds = (performance.now() - begun) / 1000;
-  isDone = true;
+  done.abort();
   await sampling;
   await operators.atRest();
   const usage = usageBetween(before, await operators.usage());

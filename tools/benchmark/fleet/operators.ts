@@ -56,7 +56,7 @@ export class Operators {
   /** Waits until the replicas are at rest. */
   async atRest(): Promise<void> {
     let before = (await this.usage()).cpu;
-    for (let seconds = 0; seconds < REST_SECONDS; ) {
+    for (let seconds = 0; seconds < REST_SECONDS;) {
       await sleep(1_000);
       const { cpu } = await this.usage();
       seconds = cpu - before < REST_CPU * this.processes.length ? seconds + 1 : 0;

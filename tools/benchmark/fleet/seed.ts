@@ -5,8 +5,15 @@ import path from 'node:path';
 import { createClient, type Client } from '../../../runner/api/client.js';
 import { loadCredentials } from '../../../runner/api/credentials.js';
 import { cacheRoot } from '../../../testbed/controlplane/binaries.js';
-import { type ControlPlane, startControlPlane } from '../../../testbed/controlplane/controlplane.js';
-import { printProgress, type Portion, waitSeconds } from '../../../testbed/controlplane/progress.js';
+import {
+  type ControlPlane,
+  startControlPlane,
+} from '../../../testbed/controlplane/controlplane.js';
+import {
+  printProgress,
+  type Portion,
+  waitSeconds,
+} from '../../../testbed/controlplane/progress.js';
 import { applyCrds } from '../../../testbed/crds.js';
 import { projectRoot } from '../../../testbed/root.js';
 import { isReady, untilCount } from '../ready.js';
@@ -60,7 +67,10 @@ export async function openFleet(options: SeedOptions): Promise<Fleet> {
     if (!(await isComplete(base))) {
       await make(base, undefined, (fleet) => seed(fleet, options));
     }
-    await make(kept, base, (fleet) => addClones(fleet, Math.min(benches, sites), options));
+    await make(kept, base, async (fleet) => {
+      await addClones(fleet, Math.min(benches, sites), options);
+      await settle(fleet, options);
+    });
   }
   const copy = await mkdtemp(path.join(tmpdir(), 'app-operator-fleet-'));
   await cp(kept, copy, { recursive: true });
@@ -118,6 +128,13 @@ async function addClones(fleet: Fleet, made: number, options: SeedOptions): Prom
     advance({ done: index, total: sites, unit: 'sites' });
   }
   await flush();
+  await controlPlane.startApiServer();
+}
+
+/** The operator writes what depends on all sites: the configuration of each bench's nginx. */
+async function settle({ cp: { kubeconfig } }: Fleet, options: SeedOptions): Promise<void> {
+  const operators = await Operators.start({ kubeconfig, shards: options.shards });
+  await rest(operators, options);
 }
 
 /** Puts objects into etcd. The API server reads JSON, too. */
@@ -173,6 +190,10 @@ async function seed({ cp: controlPlane, client }: Fleet, options: SeedOptions): 
     ),
     ready,
   ]);
+  await rest(operators, options);
+}
+
+async function rest(operators: Operators, { benches, advance }: SeedOptions): Promise<void> {
   await operators.atRest();
   // One minor update of a status is written every two seconds: until then a restart has work.
   await waitSeconds(benches * 2 + 10, advance);

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../../constructs/kit/object.js';
-import { isNotFound } from '../../../runner/api/api-error.js';
+import { ConnectionError, isNotFound } from '../../../runner/api/api-error.js';
 import { MERGE_PATCH, type Client } from '../../../runner/api/client.js';
 import { listAll } from '../../../runner/api/list.js';
 
@@ -11,6 +12,8 @@ interface Workload extends KubeObject {
     readonly phase?: string;
   };
 }
+
+const RETRY_MS = 500;
 
 /** How a kind's controller would report that all is well; undefined where it has reported it. */
 type Report = (object: Workload, now: string) => object | undefined;
@@ -96,22 +99,37 @@ export class SimulatedStatuses {
 
   async #watch(path: string, from: string): Promise<void> {
     let version = from;
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      const query = { resourceVersion: version, allowWatchBookmarks: 'true' };
+    const ended = (): boolean => this.#stop.signal.aborted;
+    while (!ended()) {
       try {
-        for await (const { type, object } of this.client.watch(path, query, {
-          ...{ signal, idleTimeoutMs: 300_000 },
-        })) {
-          version = object.metadata.resourceVersion ?? version;
-          if (type !== 'ADDED' && type !== 'MODIFIED') continue;
-          for (const listener of this.#listeners) listener(path, object);
-          void this.#report(path, object);
-        }
+        await this.#follow(path, version, (next) => (version = next));
       } catch (error) {
-        if (!signal.aborted) throw error;
+        if (ended()) return;
+        // The API server is restarted between the creation of a fleet and its use.
+        if (!(error instanceof ConnectionError)) throw error;
+        await sleep(RETRY_MS);
       }
     }
+  }
+
+  async #follow(
+    path: string,
+    resourceVersion: string,
+    onVersion: (version: string) => void,
+  ): Promise<void> {
+    const query = { resourceVersion, allowWatchBookmarks: 'true' };
+    const options = { signal: this.#stop.signal, idleTimeoutMs: 300_000 };
+    for await (const { type, object } of this.client.watch(path, query, options)) {
+      onVersion(object.metadata.resourceVersion ?? resourceVersion);
+      if (type === 'ADDED' || type === 'MODIFIED') this.#changed(path, object);
+    }
+  }
+
+  #changed(path: string, object: KubeObject): void {
+    for (const listener of this.#listeners) listener(path, object);
+    this.#report(path, object).catch((error: unknown) => {
+      process.emitWarning(`no status was written: ${String(error)}`);
+    });
   }
 
   async #report(path: string, object: KubeObject): Promise<void> {
