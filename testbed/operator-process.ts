@@ -164,6 +164,18 @@ export class OperatorProcess {
   }
 }
 
+/** What was used between two moments. */
+export function usageBetween(a: Usage, b: Usage): Usage {
+  const verbs = [...new Set([...Object.keys(a.calls), ...Object.keys(b.calls)])].sort();
+  const calls = verbs.map((verb) => [verb, (b.calls[verb] ?? 0) - (a.calls[verb] ?? 0)] as const);
+  return {
+    cpu: b.cpu - a.cpu,
+    calls: Object.fromEntries(calls.filter(([, count]) => count > 0)),
+    synthesized: b.synthesized - a.synthesized,
+    allocated: b.allocated - a.allocated,
+  };
+}
+
 /** Adds up what V8's trace of garbage collections says was allocated before each. */
 function allocationsOf(trace: Readable): () => number {
   let bytes = 0;

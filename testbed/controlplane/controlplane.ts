@@ -38,6 +38,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly kubeconfig: string;
   /** `https://127.0.0.1:<port>`; the port stays the same when the API server restarts. */
   readonly server: string;
+  /** `http://127.0.0.1:<port>` of etcd. */
+  readonly etcd: string;
   readonly dataDir: string;
   readonly binaries: Partial<Binaries>;
   /** Path of the audit log, one JSON event a line (see `audit.ts`). */
@@ -243,6 +245,7 @@ const CLIENTS: Readonly<Partial<Record<BinaryName, (setup: components.Setup) => 
 class RunningControlPlane implements ControlPlane {
   readonly kubeconfig: string;
   readonly server: string;
+  readonly etcd: string;
   readonly dataDir: string;
   readonly auditLog?: string;
   readonly api: AdminClient;
@@ -254,6 +257,7 @@ class RunningControlPlane implements ControlPlane {
   ) {
     this.kubeconfig = setup.kubeconfigs.admin;
     this.server = serverAt(setup.ports.apiServer, setup.place);
+    this.etcd = `http://127.0.0.1:${setup.ports.etcd}`;
     this.dataDir = setup.dataDir;
     if (setup.audit !== undefined) this.auditLog = setup.audit.log;
     const { authority } = setup.pki;

@@ -189,15 +189,15 @@ function barePerObject({ bare, floor }: Measured): number | undefined {
   return loop && (1000 * loop.cpu) / loop.objects;
 }
 
-function callsOf({ calls }: Usage): number {
+export function callsOf({ calls }: Usage): number {
   return Object.values(calls).reduce((sum, count) => sum + count, 0);
 }
 
-function writesOf({ calls }: Usage): number {
+export function writesOf({ calls }: Usage): number {
   return WRITES.reduce((sum, verb) => sum + (calls[verb] ?? 0), 0);
 }
 
-function percentile(sorted: readonly number[], share: number): number {
+export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.ceil(sorted.length * share) - 1] ?? NaN;
 }
 

@@ -10,6 +10,9 @@ import { type DocumentFigures, measureDocuments } from './documents.js';
 import { comparedOf, deviations, readExpected, writeExpected } from './expected.js';
 import { type FairnessFigures, measureFairness } from './fairness.js';
 import { cpuPerObject, rowsOf } from './figures.js';
+import { fleetTable } from './fleet/figures.js';
+import { FLEET_STEPS, type FleetMeasurement, measureFleet } from './fleet/measure.js';
+import { openFleet } from './fleet/seed.js';
 import { type HostileFigure, measureHostile } from './hostile.js';
 import { foldProfile, readProfile } from './profile.js';
 import { measureFloor, measureSites, profileSites, type SitesOptions, STEPS } from './sites.js';
@@ -29,6 +32,11 @@ const { values } = parseArgs({
     crowd: { type: 'string', default: '0' },
     hostile: { type: 'string', default: '0' },
     admission: { type: 'boolean', default: false },
+    /** Numbers of sites, separated by commas: a fleet at rest of each. */
+    fleet: { type: 'string' },
+    benches: { type: 'string', default: '50' },
+    workloads: { type: 'string', default: 'Dedicated' },
+    shards: { type: 'string', default: '1' },
     /** A quick run that fails where a figure is not the expected one. */
     check: { type: 'boolean', default: false },
     /** A quick run that writes the expected figures. */
@@ -50,9 +58,37 @@ const options: SitesOptions = {
   step: numberedSteps(stepCount(), printProgress),
 };
 
+if (values.fleet !== undefined) {
+  await printFleet(values.fleet);
+  process.exit();
+}
 if (values.profile !== undefined) await printProfile(values.profile);
 else if (sites > 0) await printSites();
 if (isQuick) process.exit();
+
+/** Measures one fleet after the other: each begins with the objects of the one before it. */
+async function printFleet(list: string): Promise<void> {
+  const sizes = list.split(',').map(Number);
+  const shards = Number(values.shards);
+  const shape = {
+    benches: Number(values.benches),
+    workloads: values.workloads === 'Shared' ? ('Shared' as const) : ('Dedicated' as const),
+  };
+  const step = numberedSteps(sizes.length * (FLEET_STEPS + 1), printProgress);
+  const measured: FleetMeasurement[] = [];
+  for (const size of sizes) {
+    const at = { ...shape, sites: size, shards };
+    const fleet = await step(`creating ${size} sites`, (advance) => openFleet({ ...at, advance }));
+    try {
+      const { quietSeconds, samples, nodeFlags = [] } = options;
+      measured.push(await measureFleet(fleet, { ...at, quietSeconds, samples, nodeFlags, step }));
+    } finally {
+      await fleet.stop();
+    }
+    const [head = [], ...rows] = fleetTable(measured, shards);
+    printTable(rows, head);
+  }
+}
 
 function stepCount(): number {
   if (values.profile !== undefined) return STEPS.profile;

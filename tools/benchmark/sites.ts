@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MERGE_PATCH, type Client } from '../../runner/api/client.js';
 import type { ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { type Portion, type RunStep, waitSeconds } from '../../testbed/controlplane/progress.js';
-import { OperatorProcess, type Usage } from '../../testbed/operator-process.js';
+import { OperatorProcess, type Usage, usageBetween } from '../../testbed/operator-process.js';
 import { type BareLoop, CONCURRENCY, runBareLoop } from './bare-loop.js';
 import { hasSucceeded, isAvailable, isReady, untilCount } from './ready.js';
 import { aBench, aSite, BENCH_NAME, siteName, siteObjects } from './workload.js';
@@ -315,15 +315,4 @@ async function measureLatency(
     stop.abort();
   }
   return latencies.sort((a, b) => a - b);
-}
-
-function usageBetween(a: Usage, b: Usage): Usage {
-  const verbs = [...new Set([...Object.keys(a.calls), ...Object.keys(b.calls)])].sort();
-  const calls = verbs.map((verb) => [verb, (b.calls[verb] ?? 0) - (a.calls[verb] ?? 0)] as const);
-  return {
-    cpu: b.cpu - a.cpu,
-    calls: Object.fromEntries(calls.filter(([, count]) => count > 0)),
-    synthesized: b.synthesized - a.synthesized,
-    allocated: b.allocated - a.allocated,
-  };
 }
