@@ -11,6 +11,8 @@ export interface ListOptions {
   /** Reads the version only: one page of one object. */
   readonly versionOnly?: boolean;
   readonly signal?: AbortSignal;
+  /** What of each object is kept until the last page has arrived. @default the whole object */
+  readonly compact?: ((object: KubeObject) => KubeObject) | undefined;
 }
 
 /** A collection at one version. */
@@ -32,7 +34,7 @@ const PAGE_SIZE = '500';
 export async function listAll(
   client: Pick<Client, 'request'>,
   path: string,
-  { labelSelector, fieldSelector, metadataOnly, versionOnly, signal }: ListOptions = {},
+  { labelSelector, fieldSelector, metadataOnly, versionOnly, signal, compact }: ListOptions = {},
 ): Promise<ObjectList> {
   const items: KubeObject[] = [];
   let next: string | undefined;
@@ -51,7 +53,10 @@ export async function listAll(
     // The items of a list have no kind.
     const { apiVersion } = page;
     const kind = page.kind.replace(/List$/, '');
-    for (const item of page.items ?? []) items.push({ ...item, apiVersion, kind });
+    for (const item of page.items ?? []) {
+      const object = { ...item, apiVersion, kind };
+      items.push(compact ? compact(object) : object);
+    }
     next = versionOnly ? undefined : page.metadata.continue || undefined;
     resourceVersion = page.metadata.resourceVersion;
   } while (next);

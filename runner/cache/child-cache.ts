@@ -1,4 +1,5 @@
 import { keepNewest } from '../keep-newest.js';
+import { defined } from '../../constructs/kit/defined.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import { READY } from '../../constructs/kit/health.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
@@ -100,9 +101,18 @@ export class ChildCache {
   /** The sink of a kind's reflector. */
   sink(kind: ObjectKind, inScope: (namespace: string) => boolean) {
     const prefix = childId(kind, '', '').slice(0, -1);
+    /** The records of objects that were compacted. */
+    const records = new WeakMap<KubeObject, Child>();
     return {
+      compact: (object: KubeObject): KubeObject => {
+        const identity = identityOf(object);
+        records.set(identity, this.#childOf(kind, object));
+        return identity;
+      },
       replace: (objects: readonly KubeObject[], version: string, restored?: boolean) => {
-        const children = objects.map((object) => this.#childOf(kind, object));
+        const children = objects.map(
+          (object) => records.get(object) ?? this.#childOf(kind, object),
+        );
         this.#store.replace(
           new Map(children.map((child) => [child.id, child])),
           version,
@@ -169,6 +179,12 @@ export class ChildCache {
     ids?.delete(id);
     if (ids?.size === 0) this.#byOwner.delete(owner);
   }
+}
+
+/** By what an object is found and selected. */
+export function identityOf({ apiVersion, kind, metadata }: KubeObject): KubeObject {
+  const { name, namespace, labels } = metadata;
+  return { apiVersion, kind, metadata: { name, ...defined({ namespace, labels }) } };
 }
 
 /** One hash of the planned children and of their present state. */

@@ -77,6 +77,7 @@ export function isolated(kind: string, sink: Sink, onUnusable: OnUnusable): Sink
     }
   };
   return {
+    ...compacting(sink),
     replace: (objects, version, restored) => {
       const named = objects.filter((object) => {
         if (hasIdentity(object)) return true;
@@ -100,6 +101,20 @@ export function isolated(kind: string, sink: Sink, onUnusable: OnUnusable): Sink
       guarded(object, () => {
         sink.remove(object);
       });
+    },
+  };
+}
+
+/** An object that cannot be compacted is kept: `replace` reports it. */
+function compacting({ compact }: Sink): Pick<Sink, 'compact'> {
+  if (!compact) return {};
+  return {
+    compact: (object) => {
+      try {
+        return hasIdentity(object) ? compact(object) : object;
+      } catch {
+        return object;
+      }
     },
   };
 }

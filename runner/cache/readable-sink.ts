@@ -14,6 +14,7 @@ import {
   namespaceOfKey,
 } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { identityOf } from './child-cache.js';
 import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
 
@@ -29,6 +30,12 @@ export function readableSink(
 ): Sink {
   const read = referenceSink(kind, dependencies, inScope);
   return {
+    compact: (object) => {
+      const compact = isChild(object) ? children.compact : undefined;
+      const identity = compact ? compact(object) : identityOf(object);
+      read.keep(identity, object);
+      return identity;
+    },
     replace: (objects, version, restored) => {
       read.replace(objects, version, restored);
       children.replace(objects.filter(isChild), version, restored);
@@ -51,13 +58,24 @@ export function referenceSink(
   kind: Pick<ObjectKind, 'kind' | 'content'>,
   dependencies: DependencyTracker,
   inScope: (namespace: string) => boolean,
-): Sink {
+): Sink & { readonly keep: (identity: KubeObject, object: KubeObject) => void } {
   const { content } = kind;
-  const keep = typeof content === 'function' ? content : content ? withContent : metadataOnly;
+  const readable = typeof content === 'function' ? content : content ? withContent : metadataOnly;
+  /** What kinds may read of objects that were compacted. */
+  const kept = new WeakMap<KubeObject, KubeObject>();
   const upsert = (object: KubeObject): void => {
-    dependencies.update(kind.kind, keyOfObject(object), keep(object));
+    dependencies.update(kind.kind, keyOfObject(object), kept.get(object) ?? readable(object));
+  };
+  const keep = (identity: KubeObject, object: KubeObject): void => {
+    kept.set(identity, readable(object));
   };
   return {
+    keep,
+    compact: (object) => {
+      const identity = identityOf(object);
+      keep(identity, object);
+      return identity;
+    },
     replace: (objects) => {
       const present = new Set(objects.map(keyOfObject));
       for (const key of [...dependencies.objects(kind.kind).keys()]) {

@@ -17,6 +17,12 @@ export interface Sink {
   replace(objects: readonly KubeObject[], version: string, restored?: boolean): void;
   upsert(object: KubeObject): void;
   remove(object: KubeObject): void;
+  /**
+   * What `replace` needs of a listed object. It is called for each page: a whole collection of full
+   * objects would take many times the memory of the caches.
+   * @default the whole object
+   */
+  readonly compact?: (object: KubeObject) => KubeObject;
 }
 
 export interface ReflectorProps {
@@ -228,6 +234,7 @@ export class Reflector {
       fieldSelector,
       metadataOnly,
       signal,
+      ...(sink.compact ? { compact: (object) => sink.compact?.(object) ?? object } : {}),
     });
     this.#received();
     // The signal may have been aborted during the list: the sink no longer wants it.

@@ -181,6 +181,7 @@ export class ResourceStore implements Sink {
   /** The sink of a reflector that lists some namespaces only. */
   scoped(inScope: (namespace: string) => boolean): Sink {
     return {
+      compact: (object) => entryOf(object).object,
       replace: (objects, version, restored) => {
         this.#store.replace(
           new Map(objects.map((object) => [keyOfObject(object), this.#entryOf(object)])),

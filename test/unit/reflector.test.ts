@@ -230,6 +230,28 @@ describe('a reflector', { concurrency: true }, () => {
     });
   }
 
+  test('compacts the objects of a page before it requests the next one', async () => {
+    const seen: string[] = [];
+    const server = new Server([list(9, ['a', 'b'], 'more'), list(9, ['c'])]);
+    const request = server.request.bind(server);
+    server.request = (...args) => {
+      seen.push('page');
+      return request(...args);
+    };
+    await run(server, {
+      sink: {
+        compact: (whole) => {
+          seen.push(whole.metadata.name);
+          return object(`${whole.metadata.name}-compact`, 1);
+        },
+        replace: (objects) => void seen.push(objects.map(({ metadata }) => metadata.name).join()),
+        upsert: () => undefined,
+        remove: () => undefined,
+      },
+    });
+    assert.deepEqual(seen, ['page', 'a', 'b', 'page', 'c', 'a-compact,b-compact,c-compact']);
+  });
+
   test('lists from the begin when a page has expired', async () => {
     const server = new Server([list(10, ['a'], 'next'), gone, list(20, ['b'])]);
     const { seen } = await run(server);
