@@ -147,11 +147,12 @@ describe('several realtime servers behind several nginx', possible, () => {
       proxies.map(async (nginx) => {
         const path = `/socket.io/?EIO=4&transport=polling&t=${Math.random().toString(36)}`;
         assert.equal((await get(nginx.port, path, { Host: host })).status, 200);
+        // Not a line about an error: it has the path, too, and comes before.
         const line = () =>
           nginx
             .log()
             .split('\n')
-            .find((one) => one.includes(path));
+            .find((one) => one.includes(path) && one.includes('upstream='));
         await eventually('the log', () => line() !== undefined);
         // The last server that it has tried.
         return /upstream=(?:\S+, )*(\S+):\d+ "/.exec(line() ?? '')?.[1] ?? '';
