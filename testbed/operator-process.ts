@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './controlplane/ports.js';
+import { cpuSecondsOf } from './process-usage.js';
 import { SERVICE_ADDRESSES } from './resolve-services.js';
 
 const MAIN = fileURLToPath(new URL('../runner/main.js', import.meta.url));
@@ -15,9 +16,6 @@ const RESOLVE_SERVICES = fileURLToPath(new URL('resolve-services.js', import.met
  */
 export const NODE_FLAGS = ['--max-semi-space-size=2', '--heap-growing-percent=20'];
 const ENVIRONMENT = { MALLOC_ARENA_MAX: '1' };
-/** Of /proc/<pid>/stat: what Linux has on every machine that Node runs on. */
-const TICKS_PER_SECOND = 100;
-
 /** What the operator has used so far. */
 export interface Usage {
   /** Seconds of CPU, of all threads. */
@@ -112,12 +110,10 @@ export class OperatorProcess {
   }
 
   async usage(): Promise<Usage> {
-    const [stat, exposition] = await Promise.all([
-      readFile(`/proc/${this.#pid}/stat`, 'utf8'),
+    const [cpu, exposition] = await Promise.all([
+      cpuSecondsOf(this.#pid),
       fetch(`http://127.0.0.1:${this.metricsPort}/metrics`).then((response) => response.text()),
     ]);
-    // The name of the program may hold spaces; the numbers begin after its bracket.
-    const numbers = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const calls: Record<string, number> = {};
     for (const [, verb = '', count = '0'] of exposition.matchAll(
       /^app_operator_api_calls_total\{verb="([a-z]+)",.*\} (\d+)$/gm,
@@ -127,7 +123,6 @@ export class OperatorProcess {
     const synthesized = [
       ...exposition.matchAll(/^app_operator_synthesized_objects_total\{.*\} (\d+)$/gm),
     ].reduce((sum, [, count]) => sum + Number(count), 0);
-    const cpu = (Number(numbers[11]) + Number(numbers[12])) / TICKS_PER_SECOND;
     return { cpu, calls, synthesized, allocated: this.allocated() };
   }
 

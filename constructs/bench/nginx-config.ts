@@ -449,8 +449,6 @@ const SOCKETIO_HEADERS = `      proxy_set_header Upgrade $http_upgrade;
       proxy_set_header Origin http://$host:${SOCKETIO_ORIGIN_PORT};
       proxy_set_header X-Forwarded-For $remote_addr;
       proxy_set_header X-Forwarded-Proto $client_scheme;`;
-const SOCKETIO = `${SOCKETIO_HEADERS}
-      proxy_pass http://$socketio_backend;`;
 
 /**
  * Without HSTS: whether a domain may only ever be reached by TLS is its owner's choice, made at the
@@ -554,7 +552,6 @@ ${ASSETS}
 `;
 
 function privateFilesAndSocketio({ socketioPods: pods }: NginxConfigInput): string {
-  const first = `${SOCKETIO_HEADERS}\n      proxy_pass http://${SOCKETIO_PODS};`;
   return `    # Private files and backups, for X-Accel-Redirect of the framework only.
     location ~ ^/protected/(.*) {
       internal;
@@ -569,11 +566,13 @@ function privateFilesAndSocketio({ socketioPods: pods }: NginxConfigInput): stri
         return 502;
       }
       error_page 502 504 = @socketio_again;
-${pods === undefined ? SOCKETIO : first}
+${SOCKETIO_HEADERS}
+      proxy_pass http://${pods === undefined ? '$socketio_backend' : SOCKETIO_PODS};
     }
     location @socketio_again {
 ${TRY_AGAIN}
-${SOCKETIO}
+${SOCKETIO_HEADERS}
+      proxy_pass http://$socketio_backend;
     }
 
 `;

@@ -138,9 +138,9 @@ function comparedBefore(
   }
   // In two parts: another image alone is no reason to undo changes in the site.
   const { documentHash = '' } = resource.status ?? {};
-  const [, last] = documentHash.split('.');
+  const [recorded, last] = documentHash.split('.');
   const hash = `${plain}.${hashOf(image)}`;
-  const known = documentHash.split('.')[0] === plain && isKnown(resource, documentHash);
+  const known = recorded === plain && isKnown(resource, documentHash);
   return { hash, known, migrated: known && last !== undefined && documentHash !== hash };
 }
 

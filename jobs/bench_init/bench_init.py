@@ -33,7 +33,7 @@ from urllib.parse import quote
 
 from atomic_files import replace_file, without_nulls
 from framework_cache import check_tracking, delete_asset_manifest
-from image_apps import app_version
+from image_apps import app_version, major_of
 from job_environment import bench_dir, json_array_env, json_object_env
 from job_result import JobError, run_job
 from job_secrets import variable
@@ -154,12 +154,6 @@ def chromium_config(config: Mapping[str, Any]) -> dict[str, str]:
         return {}
     found = next(filter(None, map(shutil.which, CHROMIUM_PROGRAMS)), None)
     return {CHROMIUM_KEY: found} if found else {}
-
-
-def major_of(version: str) -> int:
-    """0 for a version that is no number."""
-    major = version.split(".")[0]
-    return int(major) if major.isdigit() else 0
 
 
 def missing_programs(version: str, config: Mapping[str, Any]) -> list[str]:

@@ -20,6 +20,12 @@ def app_version(directory: Path) -> str | None:
     return version.group(1) if version else "unknown"
 
 
+def major_of(version: str) -> int:
+    """0 for a version that is no number."""
+    major = version.split(".")[0]
+    return int(major) if major.isdigit() else 0
+
+
 def apps_of_image(bench: Path) -> dict[str, str]:
     """App → version, by name."""
     found = {}

@@ -62,6 +62,7 @@ from image_apps import (
     check_restorable,
     check_upgradable,
     code_record,
+    major_of,
 )
 from image_patches import record_patches
 from job_environment import json_array_env, json_object_env, number_env, text_env
@@ -402,8 +403,7 @@ def install_missing_apps(settings: InitSettings, versions: Versions, facts: Site
 
 def settle_seconds(code: Mapping[str, str]) -> int:
     """How long running processes may use the configuration that they have read."""
-    major = code.get("frappe", "0").split(".")[0]
-    default = 65 if major.isdigit() and int(major) >= 16 else 2
+    default = 65 if major_of(code.get("frappe", "")) >= 16 else 2
     return number_env("MAINTENANCE_SETTLE_SECONDS", default)
 
 

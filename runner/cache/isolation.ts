@@ -77,7 +77,7 @@ export function isolated(kind: string, sink: Sink, onUnusable: OnUnusable): Sink
     }
   };
   return {
-    ...compacting(sink),
+    compact: compacting(sink),
     replace: (objects, version, restored) => {
       const named = objects.filter((object) => {
         if (hasIdentity(object)) return true;
@@ -106,16 +106,14 @@ export function isolated(kind: string, sink: Sink, onUnusable: OnUnusable): Sink
 }
 
 /** An object that cannot be compacted is kept: `replace` reports it. */
-function compacting({ compact }: Sink): Pick<Sink, 'compact'> {
-  if (!compact) return {};
-  return {
-    compact: (object) => {
-      try {
-        return hasIdentity(object) ? compact(object) : object;
-      } catch {
-        return object;
-      }
-    },
+function compacting({ compact }: Sink): Sink['compact'] {
+  if (!compact) return undefined;
+  return (object) => {
+    try {
+      return hasIdentity(object) ? compact(object) : object;
+    } catch {
+      return object;
+    }
   };
 }
 

@@ -31,8 +31,8 @@ export function readableSink(
   const read = referenceSink(kind, dependencies, inScope);
   return {
     compact: (object) => {
-      const compact = isChild(object) ? children.compact : undefined;
-      const identity = compact ? compact(object) : identityOf(object);
+      const identity =
+        (isChild(object) ? children.compact?.(object) : undefined) ?? identityOf(object);
       read.keep(identity, object);
       return identity;
     },

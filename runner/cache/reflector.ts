@@ -22,7 +22,7 @@ export interface Sink {
    * objects would take many times the memory of the caches.
    * @default the whole object
    */
-  readonly compact?: (object: KubeObject) => KubeObject;
+  readonly compact?: ((object: KubeObject) => KubeObject) | undefined;
 }
 
 export interface ReflectorProps {
@@ -234,7 +234,7 @@ export class Reflector {
       fieldSelector,
       metadataOnly,
       signal,
-      ...(sink.compact ? { compact: (object) => sink.compact?.(object) ?? object } : {}),
+      compact: sink.compact,
     });
     this.#received();
     // The signal may have been aborted during the list: the sink no longer wants it.

@@ -248,7 +248,7 @@ function together(scope: Scope, sink: Sink): Sink {
     else work();
   };
   return {
-    ...(sink.compact ? { compact: sink.compact } : {}),
+    compact: sink.compact,
     replace: (objects, version, restored) => {
       put(() => {
         sink.replace(objects, version, restored);

@@ -10,6 +10,7 @@ import { send } from '../support/http.js';
 import { joinByPolling, joinByWebSocket, type RealtimeClient } from '../support/realtime.js';
 import { FRAMEWORK_IMAGE, standInMethod, TAGS } from './framework.js';
 import { type E2e, e2e, skip } from './harness.js';
+import { isReady } from './support/bench.js';
 import { runningPod } from './support/benches.js';
 
 const PING = '/api/method/ping';
@@ -294,11 +295,7 @@ async function twoPods(): Promise<void> {
   await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas } });
   const ready = async (app: string): Promise<readonly Live[]> => {
     const pods = await cluster.pods(namespace, `app=${app}`);
-    const conditions = (pod: Live) =>
-      (at(pod, 'status.conditions') ?? []) as readonly Record<string, string>[];
-    const is = (pod: Live): boolean =>
-      conditions(pod).some((one) => one['type'] === 'Ready' && one['status'] === 'True');
-    return pods.length === 2 && pods.every(is) ? pods : [];
+    return pods.length === 2 && pods.every(isReady) ? pods : [];
   };
   await cluster.until(
     'two pods of nginx that know two of socketio',

@@ -157,6 +157,14 @@ function anchorsOf(file: string): readonly string[] {
   );
 }
 
+/** The cells of a row of a table. A vertical bar in a cell is escaped. */
+export function cellsOf(row: string): readonly string[] {
+  return row
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+}
+
 /** Cells of more than 100 columns in tables that people write; a link counts with its text only. */
 export function longCells(page: string): readonly string[] {
   return withoutCode(
@@ -164,8 +172,8 @@ export function longCells(page: string): readonly string[] {
   )
     .split('\n')
     .filter((line) => line.startsWith('|'))
-    .flatMap((line) => line.split(/(?<!\\)\|/))
-    .map((cell) => cell.trim().replace(/\]\([^)]*\)/g, ']'))
+    .flatMap(cellsOf)
+    .map((cell) => cell.replace(/\]\([^)]*\)/g, ']'))
     .filter((cell) => cell.length > 100 && !/^-+$/.test(cell));
 }
 

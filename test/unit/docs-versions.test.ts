@@ -10,6 +10,7 @@ import {
   readVersions,
 } from '../../testbed/controlplane/versions.js';
 import { projectRoot } from '../../testbed/root.js';
+import { cellsOf } from '../golden/docs.js';
 
 const read = (file: string): string => readFileSync(path.join(projectRoot(), file), 'utf8');
 const support = read('docs/support.md');
@@ -17,12 +18,7 @@ const support = read('docs/support.md');
 const rows = (page: string, first: string): readonly (readonly string[])[] =>
   page
     .split('\n')
-    .map((line) =>
-      line
-        .split('|')
-        .slice(1, -1)
-        .map((cell) => cell.trim()),
-    )
+    .map(cellsOf)
     .filter(([cell]) => cell === first);
 const goMod = (folder: string): string => read(`testbed/${folder}/go/go.mod`);
 

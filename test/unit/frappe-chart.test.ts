@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import type { Schema } from '../../constructs/kit/definition.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
-import { ROOT } from '../golden/docs.js';
+import { cellsOf, ROOT } from '../golden/docs.js';
 
 const PAGE = readFileSync(`${ROOT}docs/helm-values.md`, 'utf8');
 const [HEADER = '', ...NAMES] = readFileSync(`${ROOT}test/unit/frappe-chart-values.txt`, 'utf8')
@@ -21,10 +21,7 @@ const [, MAP = ''] = /<!-- frappe chart -->\n([^]*)<!-- \/frappe chart -->/.exec
 const ROWS: readonly Row[] = MAP.split('\n')
   .filter((line) => line.startsWith('| `'))
   .map((line) => {
-    const cells = line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim());
+    const cells = cellsOf(line);
     return { cells, patterns: quoted(cells[0] ?? '') };
   });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
-import { ROOT } from '../golden/docs.js';
+import { cellsOf, ROOT } from '../golden/docs.js';
 
 const PAGE = readFileSync(`${ROOT}docs/contributing/frappe-16.md`, 'utf8');
 
@@ -11,13 +11,6 @@ interface Table {
   readonly head: Row;
   readonly rows: readonly Row[];
 }
-
-/** A vertical bar of a cell is escaped. */
-const cellsOf = (line: string): Row =>
-  line
-    .split(/(?<!\\)\|/)
-    .slice(1, -1)
-    .map((cell) => cell.trim());
 
 function tablesOf(page: string): readonly Table[] {
   return page.split(/\n(?=## )/).flatMap((section) => {

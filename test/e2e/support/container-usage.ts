@@ -1,10 +1,9 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { at, type Live } from '../../cluster/support/objects.js';
-
-/** Of /proc/<pid>/stat: what Linux has on every machine that the node runs on. */
-const TICKS_PER_SECOND = 100;
+import { cpuSecondsOf } from '../../../testbed/process-usage.js';
+import type { Live } from '../../cluster/support/objects.js';
+import { containersOf, idOf, processesOf } from './container-processes.js';
 
 /** What the processes of a workload's containers use. */
 export interface Usage {
@@ -48,13 +47,18 @@ export function totalOf(usage: ReadonlyMap<string, Usage>, apps: readonly string
 }
 
 async function sampled(pods: readonly Live[]): Promise<ReadonlyMap<string, Sample>> {
-  const apps = new Map(pods.flatMap((pod) => containersOf(pod).map((id) => [id, appOf(pod)])));
+  const apps = new Map(
+    pods.flatMap((pod) =>
+      containersOf(pod).flatMap((container) => {
+        const id = idOf(container);
+        return id === undefined ? [] : [[id, appOf(pod)] as const];
+      }),
+    ),
+  );
   const samples = new Map<string, Sample>();
-  for (const entry of await readdir('/proc')) {
-    if (!/^\d+$/.test(entry)) continue;
-    const cgroup = await readFile(`/proc/${entry}/cgroup`, 'utf8').catch(() => '');
-    const app = [...apps].find(([id]) => cgroup.includes(id))?.[1];
-    const sample = app === undefined ? undefined : await sampleOf(entry);
+  for (const [process, id] of await processesOf([...apps.keys()])) {
+    const app = apps.get(id);
+    const sample = await sampleOf(process);
     if (app === undefined || !sample) continue;
     const { memory, cpuSeconds } = samples.get(app) ?? { memory: 0, cpuSeconds: 0 };
     samples.set(app, {
@@ -66,26 +70,17 @@ async function sampled(pods: readonly Live[]): Promise<ReadonlyMap<string, Sampl
 }
 
 /** Undefined for a process that has ended. */
-async function sampleOf(id: string): Promise<Sample | undefined> {
+async function sampleOf(id: number): Promise<Sample | undefined> {
   try {
-    const [rollup, stat] = await Promise.all([
+    const [rollup, cpuSeconds] = await Promise.all([
       readFile(`/proc/${id}/smaps_rollup`, 'utf8'),
-      readFile(`/proc/${id}/stat`, 'utf8'),
+      cpuSecondsOf(id),
     ]);
-    // The name of the program may hold spaces; the numbers begin after its bracket.
-    const numbers = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const ticks = Number(numbers[11]) + Number(numbers[12]);
     const memory = Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1] ?? 0) / 1024;
-    return { memory, cpuSeconds: ticks / TICKS_PER_SECOND };
+    return { memory, cpuSeconds };
   } catch {
     return undefined;
   }
-}
-
-function containersOf(pod: Live): readonly string[] {
-  const statuses = at(pod, 'status.containerStatuses') as
-    readonly { readonly containerID?: string }[] | undefined;
-  return (statuses ?? []).flatMap(({ containerID }) => containerID?.split('//')[1] ?? []);
 }
 
 function appOf({ metadata: { labels, name } }: Live): string {

@@ -1,19 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
-
-import { at, type Live } from '../../cluster/support/objects.js';
+import type { Live } from '../../cluster/support/objects.js';
 import type { E2e } from '../harness.js';
 import { isReady, lasting } from './bench.js';
-
-interface ContainerStatus {
-  readonly name: string;
-  readonly containerID?: string;
-  readonly restartCount: number;
-  readonly ready: boolean;
-}
-
-function containersOf(pod: Live): readonly ContainerStatus[] {
-  return (at(pod, 'status.containerStatuses') ?? []) as ContainerStatus[];
-}
+import { containersOf, idOf, processesOf } from './container-processes.js';
 
 /** The one pod of a workload, once it has no more than this one, and that is Ready. */
 export function podOf(cluster: E2e, namespace: string, app: string): Promise<Live> {
@@ -37,18 +25,13 @@ export async function killContainer(cluster: E2e, pod: Live, name: string): Prom
 }
 
 async function killProcesses(pod: Live, name: string): Promise<void> {
-  const id = containersOf(pod).find((container) => container.name === name)?.containerID;
-  const plain = id?.split('//')[1];
-  if (!plain) throw new Error(`${pod.metadata.name} has no running container ${name}`);
-  let killed = 0;
-  for (const entry of await readdir('/proc')) {
-    if (!/^\d+$/.test(entry)) continue;
-    const cgroup = await readFile(`/proc/${entry}/cgroup`, 'utf8').catch(() => '');
-    if (!cgroup.includes(plain)) continue;
-    kill(Number(entry));
-    killed += 1;
-  }
-  if (killed === 0) throw new Error(`${pod.metadata.name}: no process of the container ${name}`);
+  const container = containersOf(pod).find((one) => one.name === name);
+  const id = container && idOf(container);
+  if (!id) throw new Error(`${pod.metadata.name} has no running container ${name}`);
+  const processes = await processesOf([id]);
+  for (const [process] of processes) kill(process);
+  if (processes.length === 0)
+    throw new Error(`${pod.metadata.name}: no process of the container ${name}`);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { objectKind } from '../../../constructs/kit/definition.js';
 import { metadataKeysFor } from '../../../constructs/kit/labels.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import {
@@ -41,27 +42,23 @@ interface TemplateObjects {
   readonly objects: readonly KubeObject[];
   /** In the order of the plan. */
   readonly children: readonly Live[];
+  /** Of all children of a shard. */
+  readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
 /** A site of a bench that the operator has made, with all that its children are computed from. */
 export class SiteTemplate {
-  readonly #plan: Plan;
   readonly #leaves: ReadonlyMap<string, string>;
-  private readonly live: AppSite;
-  private readonly objects: readonly KubeObject[];
-  private readonly children: readonly Live[];
 
   private constructor(
     private readonly shape: FleetShape,
     private readonly site: FleetSite,
-    { live, objects, children }: TemplateObjects,
+    private readonly template: TemplateObjects,
   ) {
-    this.live = live;
-    this.objects = objects;
-    this.children = children;
-    this.#plan = this.#planOf(live);
-    this.#leaves = leavesOf(this.#plan);
-    const digest = this.#digestOf(this.#plan, this.children);
+    const { live, children } = template;
+    const plan = this.#planOf(live);
+    this.#leaves = leavesOf(plan);
+    const digest = digestOfPlan(plan, children);
     if (digest !== live.status?.appliedHash) {
       throw new Error(`${site.name}: its children are not those of the operator`);
     }
@@ -84,39 +81,39 @@ export class SiteTemplate {
       ),
     );
     const objects = lists.flatMap(({ items }) => items);
-    const reader = readerOf([...objects, live]);
-    const inputs = siteKind.resolve(live, reader);
-    const plan = planOf(live, { kinds: OWNED, metadataKeys: KEYS }, (scope, id) =>
-      siteKind.chart(scope, id, { resource: live, inputs }),
-    );
     const children = await Promise.all(
-      plannedOf(plan).map(async ({ kind, name }) => {
+      plannedOf(sitePlan(live, objects)).map(async ({ kind, name }) => {
         const object = await client.request('GET', resourcePath(kind, namespace, name));
         return { kind, text: JSON.stringify(object) };
       }),
     );
-    return new SiteTemplate(shape, site, { live, objects, children });
+    const bucket = children
+      .map(({ text }) => (JSON.parse(text) as KubeObject).metadata.labels?.[KEYS.bucket])
+      .find(Boolean);
+    const labels = bucket === undefined ? undefined : { [KEYS.bucket]: bucket };
+    return new SiteTemplate(shape, site, { live, objects, children, labels });
   }
 
   /** The objects of another site of the bench, as the operator would leave them. */
   clone(index: number): readonly StoredObject[] {
+    const { live, children: copied } = this.template;
     const { name } = siteAt(index, this.shape);
     const wanted = fleetSite(index, this.shape).object as AppSite;
     const uid = randomUUID();
     const resource: AppSite = {
-      ...this.live,
-      metadata: { ...this.live.metadata, name, uid },
-      spec: { ...this.live.spec, siteName: wanted.spec.siteName },
+      ...live,
+      metadata: { ...live.metadata, name, uid },
+      spec: { ...live.spec, siteName: wanted.spec.siteName },
     };
     const plan = this.#planOf(resource);
-    const values = new Map([...this.#changed(plan, name), [this.live.metadata.uid ?? '', uid]]);
+    const values = new Map([...this.#changed(plan, name), [live.metadata.uid ?? '', uid]]);
     const replace = replacer(values, this.site.name, name);
-    const children = this.children.map(({ kind, text }) => ({
+    const children = copied.map(({ kind, text }) => ({
       kind,
       text: replace(withOwnIdentity(text, index)),
     }));
-    const appliedHash = this.#digestOf(plan, children);
-    const own = JSON.parse(replace(JSON.stringify(this.live))) as AppSite;
+    const appliedHash = digestOfPlan(plan, children);
+    const own = JSON.parse(replace(JSON.stringify(live))) as AppSite;
     const stored: Live = {
       kind: SITE,
       text: JSON.stringify({ ...own, status: { ...own.status, appliedHash } }),
@@ -128,22 +125,15 @@ export class SiteTemplate {
   }
 
   #planOf(resource: AppSite): Plan {
-    const secrets = this.objects
+    const { objects, labels } = this.template;
+    const own = objects
       .filter(({ metadata }) => metadata.name.startsWith(`${this.site.name}-`))
       .map((object) => {
         const metadata = { ...object.metadata };
         metadata.name = metadata.name.replace(this.site.name, resource.metadata.name);
         return { ...object, metadata };
       });
-    const reader = readerOf([...this.objects, ...secrets, resource]);
-    const inputs = siteKind.resolve(resource, reader);
-    const bucket = this.children
-      .map(({ text }) => (JSON.parse(text) as KubeObject).metadata.labels?.[KEYS.bucket])
-      .find(Boolean);
-    const labels = bucket === undefined ? undefined : { [KEYS.bucket]: bucket };
-    return planOf(resource, { kinds: OWNED, metadataKeys: KEYS }, (scope, id) =>
-      labelled(siteKind.chart(scope, id, { resource, inputs }), labels),
-    );
+    return sitePlan(resource, [...objects, ...own], labels);
   }
 
   /** The texts of the template's plan that are others in a plan of another site. */
@@ -157,26 +147,33 @@ export class SiteTemplate {
       return [[before, after] as const];
     });
   }
-
-  #digestOf(plan: Plan, children: readonly Live[]): string {
-    return digestOf(
-      plannedOf(plan).map(({ id, hash }, index) => {
-        const { kind, text } = children[index] ?? { kind: SITE, text: '{}' };
-        const child = childOf(kind, JSON.parse(text) as KubeObject, KEYS);
-        return [id, hash, child.createOnly ?? child.owned];
-      }),
-    );
-  }
 }
 
-const SITE: ObjectKind = {
-  apiVersion: 'app-operator.io/v1alpha1',
-  kind: 'AppSite',
-  plural: 'appsites',
-};
+const SITE = objectKind(siteKind.definition);
 
-function readerOf(objects: readonly KubeObject[]): StaticReader {
-  return new StaticReader({ objects, serves: [kindId(HorizontalPodAutoscaler)] });
+/** The plan of a site, as the operator makes it. @param labels of all children */
+function sitePlan(
+  resource: AppSite,
+  objects: readonly KubeObject[],
+  labels?: Readonly<Record<string, string>>,
+): Plan {
+  const serves = [kindId(HorizontalPodAutoscaler)];
+  const reader = new StaticReader({ objects: [...objects, resource], serves });
+  const inputs = siteKind.resolve(resource, reader);
+  return planOf(resource, { kinds: OWNED, metadataKeys: KEYS }, (scope, id) =>
+    labelled(siteKind.chart(scope, id, { resource, inputs }), labels),
+  );
+}
+
+/** What the operator records of a plan and its children. */
+function digestOfPlan(plan: Plan, children: readonly Live[]): string {
+  return digestOf(
+    plannedOf(plan).map(({ id, hash }, index) => {
+      const { kind, text } = children[index] ?? { kind: SITE, text: '{}' };
+      const child = childOf(kind, JSON.parse(text) as KubeObject, KEYS);
+      return [id, hash, child.createOnly ?? child.owned];
+    }),
+  );
 }
 
 /** The texts of all planned objects, by the position of the object and the path in it. */

@@ -10,7 +10,6 @@ const REST_SECONDS = 4;
 export interface OperatorsOptions {
   readonly kubeconfig: string;
   readonly shards: number;
-  readonly flags?: readonly string[];
   readonly nodeFlags?: readonly string[];
 }
 
@@ -19,15 +18,13 @@ export class Operators {
   private constructor(private readonly processes: readonly OperatorProcess[]) {}
 
   /** Resolves when all caches are filled. */
-  static async start({ shards, flags = [], ...options }: OperatorsOptions): Promise<Operators> {
+  static async start({ shards, ...options }: OperatorsOptions): Promise<Operators> {
     const ofShards = [`--shards=${shards}`, `--leader-election-namespace=${NAMESPACE}`];
-    const all = shards > 1 ? [...flags, ...ofShards] : flags;
+    const flags = shards > 1 ? ofShards : [];
     const logFile = process.env['BENCHMARK_LOG'];
     return new Operators(
       await Promise.all(
-        Array.from({ length: shards }, () =>
-          OperatorProcess.start({ ...options, flags: all, logFile }),
-        ),
+        Array.from({ length: shards }, () => OperatorProcess.start({ ...options, flags, logFile })),
       ),
     );
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../../constructs/kit/object.js';
-import { ConnectionError, isNotFound } from '../../../runner/api/api-error.js';
+import { ConnectionError, isGone, isNotFound } from '../../../runner/api/api-error.js';
 import { MERGE_PATCH, type Client } from '../../../runner/api/client.js';
 import { listAll } from '../../../runner/api/list.js';
 
@@ -57,6 +57,10 @@ function succeeded(now: string): object {
   };
 }
 
+async function versionOf(client: Client, path: string): Promise<string> {
+  return (await listAll(client, path, { versionOnly: true })).resourceVersion;
+}
+
 /** Called with each changed object. */
 export type OnObject = (path: string, object: KubeObject) => void;
 
@@ -67,22 +71,22 @@ export type OnObject = (path: string, object: KubeObject) => void;
 export class SimulatedStatuses {
   readonly #stop = new AbortController();
   readonly #listeners = new Set<OnObject>();
-  /** Settles when a watch fails. */
-  readonly failed: Promise<unknown>;
 
   private constructor(
     private readonly client: Client,
     versions: ReadonlyMap<string, string>,
   ) {
-    this.failed = Promise.all([...versions].map(([path, version]) => this.#watch(path, version)));
-    this.failed.catch(() => undefined);
+    for (const [path, version] of versions) {
+      this.#watch(path, version).catch((error: unknown) => {
+        process.emitWarning(`${path} is no longer watched: ${String(error)}`);
+      });
+    }
   }
 
   static async start(client: Client): Promise<SimulatedStatuses> {
     const versions = new Map<string, string>();
     for (const path of Object.keys(REPORTS)) {
-      const { resourceVersion } = await listAll(client, path, { versionOnly: true });
-      versions.set(path, resourceVersion);
+      versions.set(path, await versionOf(client, path));
     }
     return new SimulatedStatuses(client, versions);
   }
@@ -105,9 +109,10 @@ export class SimulatedStatuses {
         await this.#follow(path, version, (next) => (version = next));
       } catch (error) {
         if (ended()) return;
-        // The API server is restarted between the creation of a fleet and its use.
-        if (!(error instanceof ConnectionError)) throw error;
-        await sleep(RETRY_MS);
+        // The API server is restarted after the copies are written, which it does not report.
+        if (isGone(error)) version = await versionOf(this.client, path);
+        else if (error instanceof ConnectionError) await sleep(RETRY_MS);
+        else throw error;
       }
     }
   }
