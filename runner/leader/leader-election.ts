@@ -45,6 +45,8 @@ export interface LeaderElection {
    * previous holder stopped for certain. @default false
    */
   readonly strict?: boolean;
+  /** Whether processes hold the Lease together, all under this identity. @default false */
+  readonly shared?: boolean;
   /** Asked before an attempt to acquire. `unclaim` is called if the attempt fails. @default always */
   readonly claim?: () => boolean;
   readonly unclaim?: () => void;
@@ -99,6 +101,8 @@ class Candidate {
   private observedAt = -Infinity;
   /** When the last successful renewal was sent. */
   private renewedAt = -Infinity;
+  /** In a term: when the call was sent that returned the observed lease. */
+  private seenAt = -Infinity;
   /** Since when there is no Lease. */
   private missingSince: number | undefined;
   /** The holder before the first successful write. */
@@ -200,8 +204,9 @@ class Candidate {
 
   /** One attempt to acquire or renew the lease. Errors are logged, not thrown: the next attempt follows. */
   private async attempt(signal: AbortSignal): Promise<boolean> {
-    const { identity, log } = this.election;
+    const { identity, log, shared } = this.election;
     try {
+      if (shared && this.isInTerm()) return await this.renewTogether(signal);
       // A leader renews the lease without reading it.
       const mayRenew = !this.election.strict || this.isInTerm();
       if (mayRenew && this.observed && this.holder() === identity && (await this.write(signal)))
@@ -213,6 +218,25 @@ class Candidate {
       if (!signal.aborted) log.warn('lease not updated', { error });
       return false;
     }
+  }
+
+  /**
+   * Renews the lease, unless another of its holders has renewed it since the last read. If each wrote,
+   * most writes would conflict: under load, all of one holder's until its deadline.
+   */
+  private async renewTogether(signal: AbortSignal): Promise<boolean> {
+    const { seenAt, observed: before } = this;
+    const sentAt = this.clock.monotonic();
+    this.observe(await this.lease.read(signal));
+    this.seenAt = sentAt;
+    if (this.isBlocked()) return false;
+    const { holderIdentity, renewTime } = this.observed?.spec ?? {};
+    const isRenewed =
+      holderIdentity === this.election.identity && renewTime !== before?.spec?.renewTime;
+    if (!isRenewed) return this.write(signal);
+    // The call before did not return this renewal: it was written later than that call was sent.
+    this.renewedAt = Math.max(this.renewedAt, seenAt);
+    return true;
   }
 
   private isInTerm(): boolean {
@@ -267,12 +291,13 @@ class Candidate {
       if (!isStored) throw error;
     }
     this.renewedAt = sentAt;
+    this.seenAt = sentAt;
     return true;
   }
 
   /**
    * Whether a failed write was stored: its response may be lost, and a repeated write then conflicts
-   * with the first one. No other candidate writes this identity.
+   * with the first one. Another holder of this identity would write another time.
    */
   private async isStored(record: LeaseSpec, signal: AbortSignal): Promise<boolean> {
     // A read that hangs must leave time for the next attempt.

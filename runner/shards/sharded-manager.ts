@@ -152,6 +152,7 @@ export class ShardedManager {
     await this.#elect({
       name: LEASE_NAME,
       identity: groupIdentity(config.shards),
+      shared: true,
       // Others of the group renew it; without any, it expires.
       mayRelease: () => false,
       onWaiting: (holder) => {

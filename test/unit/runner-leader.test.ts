@@ -81,7 +81,7 @@ class Candidate {
   private readonly end = new AbortController();
   readonly done: Promise<void>;
 
-  constructor(server: LeaseServer, clock: Clock, identity: string) {
+  constructor(server: LeaseServer, clock: Clock, identity: string, shared = false) {
     this.done = runLeaderElection({
       client: server,
       namespace: 'ops',
@@ -92,6 +92,7 @@ class Candidate {
       log,
       clock,
       random: () => 0,
+      shared,
     });
   }
 
@@ -337,6 +338,89 @@ describe('two candidates', () => {
     assert.ok(a.hasLost && !a.leads);
     await a.done;
     assert.equal(server.holder, 'thief');
+  });
+});
+
+describe('holders of one lease', () => {
+  /** One of them; `renew` is what another one does. */
+  function holder() {
+    const { server, clock } = setUp();
+    const a = new Candidate(server, clock, 'group', true);
+    let turn = 0;
+    const renew = (): void => {
+      assert.ok(server.lease);
+      const spec = { ...server.lease.spec, renewTime: `renewal ${++turn}` };
+      server.store({ ...server.lease, spec });
+    };
+    return { server, clock, a, renew };
+  }
+
+  test('lead on where another one is faster with each renewal', async () => {
+    const { server, clock, a, renew } = holder();
+    await clock.pass(0);
+    const afterEachRead = (): void => {
+      renew();
+      server.late = afterEachRead;
+    };
+    afterEachRead();
+    await clock.pass(60_000);
+    assert.ok(a.leads && !a.hasLost);
+    await a.stop();
+  });
+
+  test('do not renew what another one has renewed', async () => {
+    const { server, clock, a, renew } = holder();
+    await clock.pass(0);
+    server.calls = [];
+    for (let turn = 0; turn < 10; turn++) {
+      renew();
+      await clock.pass(2_000);
+    }
+    assert.deepEqual(server.calls, Array(10).fill('GET'));
+    await a.stop();
+  });
+
+  test('renew the lease where no other does', async () => {
+    const { server, clock, a } = holder();
+    await clock.pass(0);
+    server.calls = [];
+    await clock.pass(4_000);
+    assert.deepEqual(server.calls, ['GET', 'PUT', 'GET', 'PUT']);
+    await a.stop();
+  });
+
+  test('stop ten seconds after the read before the last renewal that they saw', async () => {
+    const { server, clock, a, renew } = holder();
+    await clock.pass(2_000);
+    await clock.pass(1_999);
+    renew();
+    await clock.pass(1);
+    server.refuses = new ApiError(409, 'Conflict', {}, 'PUT: 409');
+    await clock.pass(7_999);
+    assert.ok(a.leads && !a.hasLost);
+    await clock.pass(1);
+    assert.deepEqual([a.leads, a.hasLost], [false, true]);
+    await a.done;
+  });
+
+  test('write again a lease that was deleted, and lead on where another one was faster', async () => {
+    const { server, clock, a, renew } = holder();
+    await clock.pass(0);
+    const { lease } = server;
+    server.lease = undefined;
+    server.refuses = new ApiError(409, 'AlreadyExists', {}, 'POST: 409');
+    await clock.pass(2_000);
+    server.lease = lease;
+    for (let turn = 0; turn < 10; turn++) {
+      renew();
+      await clock.pass(2_000);
+    }
+    assert.ok(a.leads && !a.hasLost);
+    server.refuses = undefined;
+    server.lease = undefined;
+    await clock.pass(2_000);
+    assert.equal(server.holder, 'group');
+    await a.stop();
   });
 });
 
