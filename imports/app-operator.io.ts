@@ -7870,6 +7870,13 @@ export interface SiteUserSpec {
   readonly moduleProfile?: string;
 
   /**
+   * Workspace that the desk opens with, by its name in the site, from version-15 on.
+   *
+   * @schema SiteUserSpec#defaultWorkspace
+   */
+  readonly defaultWorkspace?: string;
+
+  /**
    * Language of the desk, such as `en` or `pt-BR`.
    *
    * @schema SiteUserSpec#language
@@ -7930,6 +7937,7 @@ export function toJson_SiteUserSpec(obj: SiteUserSpec | undefined): Record<strin
     'roles': obj.roles?.map(y => y),
     'roleProfile': obj.roleProfile,
     'moduleProfile': obj.moduleProfile,
+    'defaultWorkspace': obj.defaultWorkspace,
     'language': obj.language,
     'timeZone': obj.timeZone,
     'passwordSecretRef': toJson_SiteUserSpecPasswordSecretRef(obj.passwordSecretRef),

@@ -39,6 +39,8 @@ export interface SiteUserSpec extends DocumentScoped {
   readonly roleProfile?: DocumentName;
   /** Module profile, which hides modules from the user. */
   readonly moduleProfile?: DocumentName;
+  /** Workspace that the desk opens with, by its name in the site, from version-15 on. */
+  readonly defaultWorkspace?: DocumentName;
   /** Language of the desk, such as `en` or `pt-BR`.
    * @maxLength 16
    * @pattern ^[a-z]{2,3}([-_][A-Za-z0-9]{2,4})?$ */

@@ -10,7 +10,7 @@ export const API_KEYS = { key: 'api-key', secret: 'api-secret' } as const;
  * @param setPassword whether the password of an existing user is set: only when it has changed
  */
 export function userDocument({ spec }: SiteUser, setPassword: boolean): SiteDocument {
-  const { passwordSecretRef: password, apiKeySecretRef: apiKey } = spec;
+  const { passwordSecretRef: password, apiKeySecretRef: apiKey, defaultWorkspace } = spec;
   return {
     doctype: DOCTYPE,
     name: spec.email,
@@ -25,6 +25,7 @@ export function userDocument({ spec }: SiteUser, setPassword: boolean): SiteDocu
       time_zone: spec.timeZone,
       role_profile: spec.roleProfile,
       module_profile: spec.moduleProfile,
+      default_workspace: spec.defaultWorkspace,
       send_welcome_email: spec.sendWelcomeEmail,
     }),
     json: {},
@@ -39,7 +40,7 @@ export function userDocument({ spec }: SiteUser, setPassword: boolean): SiteDocu
         : {}),
     },
     ...(password && !setPassword ? { secretsWhenNew: ['password'] } : {}),
-    needs: [],
+    needs: defaultWorkspace ? [{ doctype: 'Workspace', name: defaultWorkspace }] : [],
   };
 }
 

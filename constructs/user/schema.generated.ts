@@ -110,6 +110,14 @@ export const spec: Schema = {
       minLength: 1,
       maxLength: 140,
     },
+    defaultWorkspace: {
+      type: 'string',
+      description:
+        'Workspace that the desk opens with, by its name in the site, from version-15 on.',
+      pattern: '^[^ <>\\x00-\\x1f\\x7f]([^<>\\x00-\\x1f\\x7f]*[^ <>\\x00-\\x1f\\x7f])?$',
+      minLength: 1,
+      maxLength: 140,
+    },
     language: {
       type: 'string',
       description: 'Language of the desk, such as `en` or `pt-BR`.',

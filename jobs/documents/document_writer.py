@@ -32,6 +32,8 @@ MAX_PASSWORD = 512
 ATTEMPTS = 3
 # The framework sets this field of a document that belongs to an app's files. It is never written.
 STANDARD = "is_standard"
+# Of a User.
+DEFAULT_WORKSPACE = "default_workspace"
 # Errors that another process may cause by writing at the same time.
 CONFLICTS = (
     "QueryDeadlockError",
@@ -320,15 +322,24 @@ class DocumentWriter:
         if not self.is_managed(doc, document):
             return "Absent", "", []
         self.end_sessions(document)
-        is_workspace = document["doctype"] == WORKSPACE and has_entries(self.frappe)
-        if is_workspace and not doc.get("public"):
+        is_workspace = document["doctype"] == WORKSPACE
+        is_on_desk = is_workspace and has_entries(self.frappe)
+        if is_workspace:
+            self.forget_default(document["name"])
+        if is_on_desk and not doc.get("public"):
             self.add_my_workspaces()
         self.frappe.delete_doc(
             document["doctype"], document["name"], force=True, ignore_permissions=True
         )
-        if is_workspace and doc.get("public"):
+        if is_on_desk and doc.get("public"):
             self.remove_from_desk(document["name"])
         return "Deleted", "", []
+
+    def forget_default(self, name: str) -> None:
+        """The desk of a user whose default workspace does not exist fails."""
+        if self.frappe.get_meta("User").has_field(DEFAULT_WORKSPACE):
+            self.frappe.db.set_value("User", {DEFAULT_WORKSPACE: name}, DEFAULT_WORKSPACE, None)
+            clear_cached(self.frappe)
 
     # --- the desk of version-16 -----------------------------------------------------------------
 

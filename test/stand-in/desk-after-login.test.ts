@@ -1,6 +1,7 @@
 /**
  * What users have after a login, by the requests of a browser, on version-15 and version-16: the
- * documents are written as the resources of the operator give them.
+ * documents are written as the resources of the operator give them. The facts are in
+ * docs/contributing/frappe-16.md.
  *
  * With `FRAPPE_BENCH_15` or `FRAPPE_BENCH_16` it runs on a bench of the framework itself.
  */
@@ -70,7 +71,10 @@ const AROUND: readonly Wanted[] = [
   },
 ];
 const DOCUMENTS: readonly Wanted[] = [
-  user('ada@example.com', { roles: [ROLE], language: 'fr', timeZone: 'America/New_York' }),
+  user('ada@example.com', {
+    ...{ roles: [ROLE], language: 'fr', timeZone: 'America/New_York' },
+    defaultWorkspace: 'Sales Floor',
+  }),
   user('bob@example.com', { roles: ['Website Manager'], moduleProfile: 'No Website' }),
   withoutSecrets(
     chartDocument(
@@ -239,9 +243,25 @@ for (const version of [VERSIONS.first, VERSIONS.next]) {
       assert.equal((figures.datasets[0]?.['values'] as number[]).length, figures.labels.length);
     });
 
+    it('opens with the default workspace of the user', async () => {
+      const ada = await (await login('ada@example.com')).open();
+      assert.equal(ada.user.default_workspace?.name, 'Sales Floor');
+      const bob = await (await login('bob@example.com')).open();
+      assert.equal(bob.user.default_workspace, undefined);
+    });
+
     it('is unchanged by what the users have opened', async () => {
       const { outcomes, output } = await documents.run(DOCUMENTS);
       assert.deepEqual(new Set(Object.values(outcomes)), new Set(['Unchanged']), output);
+    });
+
+    it('opens for a user whose default workspace was deleted', async () => {
+      const ada = await login('ada@example.com');
+      await ada.open();
+      const absent = { doctype: 'Workspace', name: 'Sales Floor', state: 'absent' as const };
+      assert.deepEqual(await documents.write(absent), { 'Sales Floor': 'Deleted' });
+      const { user } = await ada.open();
+      assert.equal(user.default_workspace, undefined);
     });
   });
 }

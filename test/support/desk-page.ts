@@ -14,7 +14,11 @@ export interface Boot {
   readonly lang: string;
   readonly time_zone: { readonly system: string; readonly user: string };
   readonly sysdefaults: Readonly<Record<string, string>>;
-  readonly user: { readonly name: string };
+  readonly user: {
+    readonly name: string;
+    /** Absent where the user has none. */
+    readonly default_workspace?: { readonly name: string };
+  };
   /** From version-16 on. */
   readonly desktop_icons?: readonly DeskIcon[];
   readonly workspace_sidebar_item?: Readonly<Record<string, Sidebar>>;

@@ -26,7 +26,7 @@ def build_bootinfo():
         "home_page": frappe.db.get_default("desktop:home_page") or "setup-wizard",
         "allowed_workspaces": workspaces["pages"],
         "sysdefaults": {field: setting(field) for field in fields},
-        "user": {"name": user.name},
+        "user": {"name": user.name} | default_workspace(user),
         "lang": user.language or setting("language") or "en",
         "time_zone": {"system": zone, "user": user.time_zone or zone},
     }
@@ -40,6 +40,14 @@ def build_bootinfo():
             "desktop_icons": get_desktop_icons(sidebars),
         }
     return bootinfo
+
+
+def default_workspace(user):
+    name = user.default_workspace
+    if not name:
+        return {}
+    workspace = frappe.get_doc("Workspace", name)
+    return {"default_workspace": {"name": name, "public": workspace.public, "title": workspace.title}}
 
 
 def get_sidebar_items(allowed_workspaces):
