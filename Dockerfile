@@ -18,9 +18,10 @@ COPY imports ./imports
 COPY constructs ./constructs
 COPY jobs ./jobs
 COPY tools/jobs ./tools/jobs
+COPY tools/bundle ./tools/bundle
 COPY runner ./runner
 COPY cli ./cli
-RUN node tools/jobs/build.ts && node node_modules/typescript/bin/tsc -p tsconfig.json --declaration false --sourceMap false --incremental false --tsBuildInfoFile null
+RUN node tools/jobs/build.ts && node node_modules/typescript/bin/tsc -p tsconfig.json --declaration false --sourceMap false --incremental false --tsBuildInfoFile null && node tools/bundle/build.ts
 
 FROM ${NODE_IMAGE}
 ARG VERSION=dev
@@ -39,4 +40,4 @@ USER 1001:0
 # HTTPS and health. Plain metrics (8080) are served on --metrics-bind-address.
 EXPOSE 8443 8081
 # The live heap is small: an early garbage collection costs little and halves the memory.
-ENTRYPOINT ["node", "--max-semi-space-size=2", "--heap-growing-percent=20", "dist/lib/runner/main.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=2", "--heap-growing-percent=20", "dist/lib/operator/main.js"]

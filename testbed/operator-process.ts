@@ -8,7 +8,9 @@ import { freePort } from './controlplane/ports.js';
 import { cpuSecondsOf } from './process-usage.js';
 import { SERVICE_ADDRESSES } from './resolve-services.js';
 
-const MAIN = fileURLToPath(new URL('../runner/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../operator/main.js', import.meta.url));
+/** The same code in its modules: a profile names these. */
+const MODULES = fileURLToPath(new URL('../runner/main.js', import.meta.url));
 const RESOLVE_SERVICES = fileURLToPath(new URL('resolve-services.js', import.meta.url));
 /**
  * As in the Dockerfile: what lives is small, so collecting garbage early costs little and halves
@@ -39,6 +41,8 @@ export interface OperatorProcessOptions {
   readonly nodeFlags?: readonly string[] | undefined;
   /** Whether to count the allocated bytes: V8 then prints a line for each garbage collection. */
   readonly countAllocations?: boolean;
+  /** Whether to run the compiled modules in place of the bundle of the image. */
+  readonly fromModules?: boolean;
 }
 
 /**
@@ -58,7 +62,7 @@ export class OperatorProcess {
    */
   static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
     const port = await freePort();
-    const { serviceAddresses, nodeFlags = [], countAllocations = false } = options;
+    const { serviceAddresses, nodeFlags = [], countAllocations, fromModules } = options;
     const child = spawn(
       process.execPath,
       [
@@ -66,7 +70,7 @@ export class OperatorProcess {
         ...nodeFlags,
         ...(countAllocations ? ['--trace-gc-nvp'] : []),
         ...(serviceAddresses ? ['--import', RESOLVE_SERVICES] : []),
-        MAIN,
+        fromModules ? MODULES : MAIN,
         `--site-check=${serviceAddresses !== undefined}`,
         `--metrics-bind-address=127.0.0.1:${port}`,
         '--metrics-secure-bind-address=0',

@@ -297,6 +297,23 @@ describe('three replicas with three shards', { concurrency: 1 }, () => {
     });
   }
 
+  test('a rolling update replaces each replica, and no bench waits', async (t) => {
+    for (const user of USERS) {
+      await balanced();
+      const old = replicas.get(user);
+      const since = performance.now();
+      const stopped = old?.stop();
+      await repaired();
+      const seconds = ((performance.now() - since) / 1000).toFixed(1);
+      t.diagnostic(`all benches repaired ${seconds} s after the end of ${user} began`);
+      await stopped;
+      assert.equal((await old?.exited)?.code, 0);
+      await start(user);
+      handOvers += 2;
+    }
+    await balanced();
+  });
+
   test('a Lease that was edited or deleted by hand is named, and nothing is lost', async () => {
     const held = await balanced();
     const user = held[0] ?? '';

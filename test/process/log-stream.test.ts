@@ -12,7 +12,7 @@ import { stringify } from 'yaml';
 
 import { freePort } from '../../testbed/controlplane/ports.js';
 
-const MAIN = fileURLToPath(new URL('../../runner/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../operator/main.js', import.meta.url));
 
 /** Starts an operator without an API server: it logs a line for each attempt. */
 async function start(t: { after: (work: () => unknown) => void }, stderr: number | 'pipe') {

@@ -16,7 +16,7 @@ const SYSTEM_NODE = '/usr/bin/node';
 const SIMULATED = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.11.1' } })`;
 
 const ENTRY_POINTS = [
-  ...['cli/main', 'cli/kubectl-complete', 'cli/synth-app', 'runner/main'],
+  ...['cli/main', 'cli/kubectl-complete', 'cli/synth-app', 'runner/main', 'operator/main'],
   ...mainsIn('tools'),
   ...mainsIn('testbed'),
 ];

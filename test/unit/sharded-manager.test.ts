@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 
+import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import type { Client, Method, RequestOptions } from '../../runner/api/client.js';
 import { parseConfig } from '../../runner/config/config.js';
@@ -15,6 +16,7 @@ import { FakeClock } from './fake-clock.js';
 
 const LEADER = 'app-operator-leader';
 const LEASE_S = 15;
+const NO_OBJECTS = new StaticReader({ objects: [] });
 
 /** The Leases of a namespace, and the last write to each shard. */
 class Cluster {
@@ -75,6 +77,8 @@ class Cluster {
 class Replica {
   readonly log: string[] = [];
   readonly served = new Set<number>();
+  /** Shards whose caches are filled; -1 are those without a shard. */
+  readonly cached = new Set<number>();
   lost = false;
   /** As of a network that is cut. */
   cut = false;
@@ -88,6 +92,7 @@ class Replica {
     readonly name: string,
     private readonly cluster: Cluster,
     shards: number,
+    flags: readonly string[] = [],
   ) {
     const client = {
       request: async <T>(method: Method, path: string, options?: RequestOptions): Promise<T> => {
@@ -117,7 +122,7 @@ class Replica {
       this.log.push(String((JSON.parse(line.toString()) as { readonly msg: unknown }).msg));
     });
     this.manager = new ShardedManager({
-      config: parseConfig(['--leader-elect', `--shards=${shards}`], {}),
+      config: parseConfig(['--leader-elect', `--shards=${shards}`, ...flags], {}),
       ...{ client, leaseClient: client, clock },
       metrics: new OperatorMetrics([], false),
       log: createLogger({ logLevel: 'info', logEncoder: 'json' }, stream),
@@ -157,7 +162,9 @@ class Replica {
     };
     let running: Promise<void> | undefined;
     return {
-      sync: async () => undefined,
+      sync: async () => {
+        this.cached.add(shard);
+      },
       start: () => {
         this.served.add(shard);
         running = work();
@@ -166,6 +173,7 @@ class Replica {
         if (this.drainMs > 0) await cluster.clock.sleep(this.drainMs, new AbortController().signal);
         end.abort();
         await running;
+        this.cached.delete(shard);
       },
       forget: () => {
         this.served.delete(shard);
@@ -173,16 +181,16 @@ class Replica {
       stuck: () => [],
       unready: () => [],
       brokenWatches: () => [],
-      reader: () => undefined,
+      reader: () => (this.cached.has(shard) ? NO_OBJECTS : undefined),
     };
   }
 }
 
 /** A group whose replicas have found their shares. */
-async function group(shards: number, names: readonly string[]) {
+async function group(shards: number, names: readonly string[], flags: readonly string[] = []) {
   const cluster = new Cluster();
   const start = async (name: string, of = shards): Promise<Replica> => {
-    const replica = new Replica(name, cluster, of);
+    const replica = new Replica(name, cluster, of, flags);
     await replica.manager.start();
     return replica;
   };
@@ -227,6 +235,28 @@ describe('a group of replicas', () => {
     const { replicas } = await group(2, ['a', 'b', 'c']);
     assert.deepEqual(counts(replicas).sort(), [0, 1, 1]);
     assert.ok(replicas.every(({ lost }) => !lost));
+  });
+
+  test('with webhooks has one that answers them while it waits and when it works', async () => {
+    const { cluster, replicas, start } = await group(1, ['a'], ['--webhooks']);
+    const waiting = await start('b');
+    await cluster.clock.pass(20_000);
+    assert.deepEqual([...waiting.cached], [-1]);
+    assert.ok(waiting.manager.reader());
+    const stopped = replicas[0]?.stop();
+    await cluster.clock.pass(4_500);
+    await stopped;
+    assert.deepEqual(held([waiting]), [[0]]);
+    assert.deepEqual([...waiting.cached], [0], 'no caches more than it needs');
+    assert.ok(waiting.manager.reader());
+  });
+
+  test('without webhooks has none that fills caches while it waits', async () => {
+    const { cluster, start } = await group(1, ['a']);
+    const waiting = await start('b');
+    await cluster.clock.pass(20_000);
+    assert.deepEqual([...waiting.cached], []);
+    assert.equal(waiting.manager.reader(), undefined);
   });
 
   test('moves only its share to another replica, after the last write', async () => {

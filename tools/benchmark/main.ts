@@ -35,7 +35,6 @@ const { values } = parseArgs({
     /** Numbers of sites, separated by commas: a fleet at rest of each. */
     fleet: { type: 'string' },
     benches: { type: 'string', default: '50' },
-    workloads: { type: 'string', default: 'Dedicated' },
     shards: { type: 'string', default: '1' },
     /** A quick run that fails where a figure is not the expected one. */
     check: { type: 'boolean', default: false },
@@ -70,14 +69,10 @@ if (isQuick) process.exit();
 async function printFleet(list: string): Promise<void> {
   const sizes = list.split(',').map(Number);
   const shards = Number(values.shards);
-  const shape = {
-    benches: Number(values.benches),
-    workloads: values.workloads === 'Shared' ? ('Shared' as const) : ('Dedicated' as const),
-  };
   const step = numberedSteps(sizes.length * (FLEET_STEPS + 1), printProgress);
   const measured: FleetMeasurement[] = [];
   for (const size of sizes) {
-    const at = { ...shape, sites: size, shards };
+    const at = { benches: Number(values.benches), sites: size, shards };
     const fleet = await step(`creating ${size} sites`, (advance) => openFleet({ ...at, advance }));
     try {
       const { quietSeconds, samples, nodeFlags = [] } = options;

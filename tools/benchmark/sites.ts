@@ -244,6 +244,7 @@ function startOperator(cp: ControlPlane, { profile, nodeFlags = [] }: SitesOptio
     logFile: process.env['BENCHMARK_LOG'],
     nodeFlags: [...nodeFlags, ...profiling],
     countAllocations: profile === undefined,
+    fromModules: profile !== undefined,
   });
 }
 

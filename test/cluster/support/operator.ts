@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import { deadline } from '../../../testbed/timeouts.js';
 
-const MAIN = fileURLToPath(new URL('../../../runner/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../operator/main.js', import.meta.url));
 
 /** A line of the operator's log. */
 export interface LogLine {
@@ -33,7 +33,7 @@ export interface OperatorOptions {
   readonly healthPort?: number;
   /** Whether to wait until its caches are filled. Default: true. */
   readonly wait?: boolean;
-  /** The compiled program. @default `runner/main.js` */
+  /** The compiled program. @default `operator/main.js` */
   readonly main?: string;
   /** How many times faster its timers run. Default: 1. */
   readonly timeFactor?: number;

@@ -6,12 +6,9 @@ export const SITES = `/apis/${API}/appsites`;
 export const BENCHES = `/apis/${API}/appbenchs`;
 const BENCHES_OF_TENANT = 5;
 
-export type Workloads = 'Dedicated' | 'Shared';
-
 /** Sites are dealt to the benches in turn, so that a larger fleet has the objects of a smaller one. */
 export interface FleetShape {
   readonly benches: number;
-  readonly workloads: Workloads;
 }
 
 /** A resource of the fleet, and where it is applied. */
@@ -63,7 +60,7 @@ export function fleetSite(index: number, shape: FleetShape): FleetObject {
   return resource('AppSite', namespace, name, {
     benchRef: { name: benchName(bench) },
     siteName: `${name}.example.com`,
-    workloads: shape.workloads,
+    workloads: 'Dedicated',
   });
 }
 

@@ -210,7 +210,7 @@ async function applyAll(client: Client, objects: readonly FleetObject[]): Promis
 }
 
 /** Children of shards have a label more: they are another fleet. */
-async function rootOf({ benches, workloads, shards }: SeedOptions): Promise<string> {
+async function rootOf({ benches, shards }: SeedOptions): Promise<string> {
   const hash = createHash('sha256');
   for (const folder of CODE) {
     const at = path.join(projectRoot(), folder);
@@ -220,6 +220,6 @@ async function rootOf({ benches, workloads, shards }: SeedOptions): Promise<stri
       .map((file) => path.join(file.parentPath, file.name));
     for (const file of paths.sort()) hash.update(file).update(await readFile(file));
   }
-  const name = `${benches}-${workloads}${shards > 1 ? '-shards' : ''}`;
+  const name = `${benches}${shards > 1 ? '-shards' : ''}`;
   return path.join(cacheRoot(), 'fleet', hash.digest('hex').slice(0, 16), name);
 }
