@@ -55,7 +55,8 @@ interface BatchState {
   publishedJob?: string;
   /** Jobs that failed in a row. Each halves the next one, until a bad request fails alone. */
   failures: number;
-  readonly failureIsolation: FailureIsolation<KubeObject>;
+  /** Of the requests whose Jobs failed. @default none has failed */
+  failureIsolation?: FailureIsolation<KubeObject>;
   /** The requests of the last Job. */
   lastJob?: { readonly run: string | undefined; readonly requests: readonly KubeObject[] };
   /** The requests that are being collected, and since when. */
@@ -135,11 +136,7 @@ export class BatchController {
   }
 
   #stateOf(key: string): BatchState {
-    const { batch } = this.props;
-    const state = this.#states.get(key) ?? {
-      failures: 0,
-      failureIsolation: new FailureIsolation((request) => batch.subject(request)),
-    };
+    const state = this.#states.get(key) ?? { failures: 0 };
     this.#states.set(key, state);
     return state;
   }
@@ -178,7 +175,7 @@ export class BatchController {
     if (results.length === 0) {
       return this.#followFailed(owner, job, 'termination message is missing or has no results');
     }
-    owner.state.failureIsolation.done(requestsOf(job, owner.state));
+    owner.state.failureIsolation?.done(requestsOf(job, owner.state));
     this.#publish(owner, job, results);
     return undefined;
   }
@@ -206,6 +203,7 @@ export class BatchController {
     if (completionTime === undefined) return { againMs: undefined };
     const closed = batch.closed(why);
     const requests = closed ? [] : requestsOf(job, state);
+    state.failureIsolation ??= new FailureIsolation((request) => batch.subject(request));
     const toBlame = state.failureIsolation.failed(requests);
     const [alone, ...more] = requests;
     if (alone && more.length === 0) {
@@ -233,7 +231,7 @@ export class BatchController {
   /** Whether there are open requests that have not failed alone. */
   #hasOthers({ key, state }: BatchOwner): boolean {
     const open = this.#openRequests(key, this.props.dependencies.track('').reader);
-    return state.failureIsolation.others(open).length > 0;
+    return (state.failureIsolation?.others(open) ?? open).length > 0;
   }
 
   /** Publishes the results of a Job. */
@@ -309,7 +307,7 @@ export class BatchController {
     open: readonly KubeObject[],
   ): readonly KubeObject[] {
     const { batch } = this.props;
-    const next = failureIsolation.next(open);
+    const next = failureIsolation?.next(open) ?? open;
     const most = Math.max(1, Math.min(batch.size, next.length) / 2 ** failures);
     return batch.take(next.slice(0, most));
   }

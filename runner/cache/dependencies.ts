@@ -1,4 +1,4 @@
-import { canonicalJson, hashOf } from '../../constructs/kit/hash.js';
+import { canonicalJson, hashOf, hashOfText } from '../../constructs/kit/hash.js';
 import type { Index, ClusterReader } from '../../constructs/kit/kind.js';
 import { Waiting, messageOf } from '../../constructs/kit/errors.js';
 import { keyOf, keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
@@ -158,7 +158,7 @@ export class DependencyTracker {
     }
     for (const read of reads) {
       const dependents = getOrInsert(this.#dependents, read.topic);
-      dependents.set(dependent, [...(dependents.get(dependent) ?? []), read]);
+      dependents.set(dependent, dependents.get(dependent)?.concat(read) ?? [read]);
     }
     if (reads.length > 0)
       this.#topics.set(
@@ -195,6 +195,8 @@ export class DependencyTracker {
 
 /** What a pick of an object that cannot be read is; no JSON is equal to it. */
 const UNREADABLE = 'unreadable';
+/** Longer ones are kept as their hash: most of a large fleet's memory is texts. */
+const LONGEST_PICK = 40;
 
 /** Many dependents pick the same of one object: it is computed once for each object. */
 class PickCache {
@@ -220,7 +222,9 @@ class PickCache {
   #pickOf(object: KubeObject, pick: Pick): string | undefined {
     try {
       const value = pick(object);
-      return value === undefined ? undefined : canonicalJson(value);
+      if (value === undefined) return undefined;
+      const text = canonicalJson(value);
+      return text.length > LONGEST_PICK ? hashOfText(text) : text;
     } catch (error) {
       this.onUnusable(object.kind, keyOfObject(object), 'read', error);
       return UNREADABLE;

@@ -10,7 +10,7 @@ import { type DocumentFigures, measureDocuments } from './documents.js';
 import { comparedOf, deviations, readExpected, writeExpected } from './expected.js';
 import { type FairnessFigures, measureFairness } from './fairness.js';
 import { cpuPerObject, rowsOf } from './figures.js';
-import { fleetTable } from './fleet/figures.js';
+import { fleetPlot, fleetTable } from './fleet/figures.js';
 import { FLEET_STEPS, type FleetMeasurement, measureFleet } from './fleet/measure.js';
 import { openFleet } from './fleet/seed.js';
 import { type HostileFigure, measureHostile } from './hostile.js';
@@ -83,6 +83,7 @@ async function printFleet(list: string): Promise<void> {
     const [head = [], ...rows] = fleetTable(measured, shards);
     printTable(rows, head);
   }
+  process.stdout.write(`${fleetPlot(measured).join('\n')}\n`);
 }
 
 function stepCount(): number {

@@ -4,7 +4,7 @@
  *
  *     node tools/bundle/build.ts
  */
-import { rm } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -16,8 +16,8 @@ const BUNDLE = join(LIB, 'operator');
 const REQUIRE =
   "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);";
 
-await rm(BUNDLE, { recursive: true, force: true });
-await build({
+const { outputFiles } = await build({
+  write: false,
   entryPoints: [join(LIB, 'runner/main.js')],
   outdir: BUNDLE,
   bundle: true,
@@ -33,3 +33,14 @@ await build({
   legalComments: 'none',
   logLevel: 'warning',
 });
+
+await rm(BUNDLE, { recursive: true, force: true });
+await mkdir(BUNDLE);
+for (const { path, text } of outputFiles) await writeFile(path, escaped(text));
+
+/** Of ASCII only: V8 keeps the text of a program, and any other character doubles it. */
+function escaped(text: string): string {
+  return text.replaceAll(/[^\0-\x7f]/g, (char) => {
+    return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}

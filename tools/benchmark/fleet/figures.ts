@@ -72,3 +72,46 @@ export function fleetTable(
   ]);
   return [head, ...rows];
 }
+
+/** What a site costs, in a unit of its own. */
+const COSTS: readonly {
+  readonly what: string;
+  readonly unit: string;
+  readonly of: (measured: FleetMeasurement) => number;
+}[] = [
+  {
+    what: 'CPU of the start, a site',
+    unit: 'ms',
+    of: ({ start, sites }) => (1000 * start.cpu) / sites,
+  },
+  {
+    what: 'CPU of one change',
+    unit: 'ms',
+    of: ({ changes, latencies }) => (1000 * changes.cpu) / latencies.length,
+  },
+  {
+    what: 'site changed → child patched, p50',
+    unit: 'ms',
+    of: ({ latencies }) => percentile(latencies, 0.5),
+  },
+  {
+    what: "CPU of a bench's change, a site",
+    unit: 'ms',
+    of: ({ benchChange: { usage, sites } }) => (1000 * usage.cpu) / sites,
+  },
+];
+const BAR = 40;
+
+/** What a site costs in fleets of each size, as bars. */
+export function fleetPlot(measured: readonly FleetMeasurement[]): readonly string[] {
+  return COSTS.flatMap(({ what, unit, of }) => {
+    const costs = measured.map(of);
+    const most = Math.max(...costs);
+    const bars = costs.map((cost, index) => {
+      const sites = (measured[index]?.sites ?? 0).toLocaleString('en').padStart(8);
+      const bar = '█'.repeat(Math.max(1, Math.round((BAR * cost) / most))).padEnd(BAR);
+      return `${sites} ${bar} ${cost.toFixed(1)} ${unit}`;
+    });
+    return [`${what}:`, ...bars];
+  });
+}

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../../constructs/kit/object.js';
-import { ConnectionError, isGone, isNotFound } from '../../../runner/api/api-error.js';
+import { ApiError, ConnectionError, isGone, isNotFound } from '../../../runner/api/api-error.js';
 import { MERGE_PATCH, type Client } from '../../../runner/api/client.js';
 import { listAll } from '../../../runner/api/list.js';
 
@@ -57,6 +57,11 @@ function succeeded(now: string): object {
   };
 }
 
+/** Whether the API server is about to start. */
+function isPassing(error: unknown): boolean {
+  return error instanceof ConnectionError || (error instanceof ApiError && error.status === 429);
+}
+
 async function versionOf(client: Client, path: string): Promise<string> {
   return (await listAll(client, path, { versionOnly: true })).resourceVersion;
 }
@@ -102,16 +107,17 @@ export class SimulatedStatuses {
   }
 
   async #watch(path: string, from: string): Promise<void> {
-    let version = from;
+    let version: string | undefined = from;
     const ended = (): boolean => this.#stop.signal.aborted;
     while (!ended()) {
       try {
+        version ??= await versionOf(this.client, path);
         await this.#follow(path, version, (next) => (version = next));
       } catch (error) {
         if (ended()) return;
-        // The API server is restarted after the copies are written, which it does not report.
-        if (isGone(error)) version = await versionOf(this.client, path);
-        else if (error instanceof ConnectionError) await sleep(RETRY_MS);
+        // The API server is restarted after the copies are written, and does not report these.
+        if (isGone(error)) version = undefined;
+        else if (isPassing(error)) await sleep(RETRY_MS);
         else throw error;
       }
     }
