@@ -82,7 +82,9 @@ export class BatchController {
   readonly #states = new Map<string, BatchState>();
 
   constructor(private readonly props: BatchControllerProps) {
-    this.queue = meteredQueue(this.name, props.metrics, props, (key) => this.#work(key));
+    this.queue = meteredQueue(this.name, props.metrics, props, {
+      work: (key) => this.#work(key),
+    });
   }
 
   get name(): string {

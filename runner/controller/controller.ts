@@ -69,7 +69,10 @@ export class Controller {
         props.metrics.synthesized(this.name, objects);
       },
     });
-    this.queue = meteredQueue(this.name, props.metrics, props, (key) => this.#work(key));
+    this.queue = meteredQueue(this.name, props.metrics, props, {
+      work: (key) => this.#work(key),
+      isAwaited: (key) => this.#hasChanged(key),
+    });
   }
 
   /** The name of the controller in metrics and logs: the kind in lower case. */
@@ -112,6 +115,12 @@ export class Controller {
     const reconciledAt = this.#reconciledAt.get(key) ?? -Infinity;
     const rest = reconciledAt + BATCH_MS - this.props.monotonic();
     this.queue.addAfter(key, Math.max(FIRST_OF_BATCH_MS, rest));
+  }
+
+  /** Whether the spec has changed since the status: a user waits, behind no change of what many read. */
+  #hasChanged(key: string): boolean {
+    const { metadata, status } = this.#resource(key) ?? {};
+    return status?.observedGeneration !== metadata?.generation;
   }
 
   /** Whether another field manager undoes each repair of a resource's children at once. */

@@ -26,28 +26,50 @@ interface Link<T> {
   next: Link<T> | undefined;
 }
 
+/** Two lines of items, which take turns. */
+class TwoLines<T> {
+  readonly #awaited = new Fifo<T>();
+  readonly #others = new Fifo<T>();
+  #isOthersTurn = false;
+
+  get size(): number {
+    return this.#awaited.size + this.#others.size;
+  }
+
+  push(value: T, isAwaited: boolean): void {
+    (isAwaited ? this.#awaited : this.#others).push(value);
+  }
+
+  shift(): T | undefined {
+    const isOthersTurn = this.#awaited.size === 0 || (this.#isOthersTurn && this.#others.size > 0);
+    this.#isOthersTurn = !isOthersTurn;
+    return (isOthersTurn ? this.#others : this.#awaited).shift();
+  }
+}
+
 interface Group<T> {
   readonly name: string;
-  readonly items: Fifo<T>;
+  readonly items: TwoLines<T>;
 }
 
 /**
- * Items of groups, taken round robin over the groups; within a group first in, first out. However
- * many items a group has, an item of another group waits for one item of each group.
+ * Items of groups, taken round robin over the groups. However many items a group has, an item of
+ * another group waits for one item of each group. Within a group, items that are awaited and the
+ * others take turns; of either, the first in is the first out.
  */
 export class FairQueue<T> {
   readonly #groups = new Map<string, Group<T>>();
   /** The groups that have items, in the order of their turns. */
   readonly #turns = new Fifo<Group<T>>();
 
-  push(name: string, item: T): void {
+  push(name: string, item: T, isAwaited = false): void {
     let group = this.#groups.get(name);
     if (!group) {
-      group = { name, items: new Fifo<T>() };
+      group = { name, items: new TwoLines<T>() };
       this.#groups.set(name, group);
       this.#turns.push(group);
     }
-    group.items.push(item);
+    group.items.push(item, isAwaited);
   }
 
   /** The next item of a group that may have a turn; undefined if there is none. */

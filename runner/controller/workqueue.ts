@@ -10,6 +10,11 @@ export interface WorkQueueProps {
   readonly concurrency: number;
   /** Keys of one namespace in work at once. @default as many as `concurrency` */
   readonly share?: number;
+  /**
+   * Whether somebody waits for this key: it is not behind all other keys of its namespace.
+   * @default no key
+   */
+  readonly isAwaited?: (key: string) => boolean;
   /** @default 0.2 s to 30 s */
   readonly backoff?: BackoffLimits;
   /** Milliseconds, monotonic. */
@@ -38,7 +43,7 @@ interface Failing {
 /**
  * Keys to reconcile. A key is in work once at a time; added again meanwhile, it is worked on once
  * more. Of several delays of one key the shortest wins. Namespaces take turns: the keys of one never
- * wait for all keys of another.
+ * wait for all keys of another. So do, in a namespace, keys that somebody waits for and the others.
  */
 export class WorkQueue {
   /** Since when each key is due. */
@@ -90,7 +95,7 @@ export class WorkQueue {
     }
     if (this.#due.has(key)) return;
     this.#due.set(key, this.props.now());
-    this.#order.push(namespaceOfKey(key), key);
+    this.#order.push(namespaceOfKey(key), key, this.props.isAwaited?.(key));
     this.props.onDepth?.(this.#due.size);
     this.#pump();
   }
@@ -199,10 +204,10 @@ export function meteredQueue(
     /** In [0, 1), for jitter. */
     readonly random: () => number;
   },
-  work: WorkQueueProps['work'],
+  keys: Pick<WorkQueueProps, 'work' | 'isAwaited'>,
 ): WorkQueue {
   return new WorkQueue({
-    work,
+    ...keys,
     concurrency,
     now,
     random,

@@ -284,6 +284,18 @@ describe('namespaces take turns', () => {
     assert.deepEqual(bench.begun.slice(5), ['a/3']);
   });
 
+  test('keys that somebody waits for take turns with the others of their namespace', () => {
+    const queue = new FairQueue<string>();
+    for (const item of ['a1', 'a2', 'a3', 'a4']) queue.push('a', item);
+    queue.push('b', 'b1');
+    for (const item of ['awaited1', 'awaited2', 'awaited3']) queue.push('a', item, true);
+    const all = Array.from({ length: 9 }, () => queue.take(() => true));
+    assert.deepEqual(
+      all.filter((item) => item !== 'b1'),
+      ['awaited1', 'a1', 'awaited2', 'a2', 'awaited3', 'a3', 'a4', undefined],
+    );
+  });
+
   test('a turn costs the same however many keys are due', () => {
     // Counted, not timed: a queue of 200,000 keys would take minutes if each turn looked at all.
     const queue = new FairQueue<number>();

@@ -19,7 +19,11 @@ export class Operators {
 
   /** Resolves when all caches are filled. */
   static async start({ shards, ...options }: OperatorsOptions): Promise<Operators> {
-    const ofShards = [`--shards=${shards}`, `--leader-election-namespace=${NAMESPACE}`];
+    const ofShards = [
+      '--leader-elect',
+      `--shards=${shards}`,
+      `--leader-election-namespace=${NAMESPACE}`,
+    ];
     const flags = shards > 1 ? ofShards : [];
     const logFile = process.env['BENCHMARK_LOG'];
     return new Operators(
