@@ -22,7 +22,7 @@ describe('buckets', () => {
     );
   });
   test('belong to one shard each', () => {
-    for (const shards of [1, 2, 3, 10, 64]) {
+    for (const shards of [1, 2, 3, 16]) {
       const all = Array.from({ length: shards }, (_, shard) => bucketsOf(shard, shards)).flat();
       assert.deepEqual(
         all.sort((a, b) => a - b),
@@ -142,10 +142,9 @@ describe('the owner of a resource', () => {
     objects.set(kind, before.set(keyOfObject(resource), resource));
   };
   const SHARDS = 5;
+  const all = Array.from({ length: SHARDS }, (_, index) => ownership({ index, shards: SHARDS }));
   const ownersOf = (resource: Resource): readonly number[] =>
-    Array.from({ length: SHARDS }, (_, index) => index).filter((index) =>
-      ownership({ index, shards: SHARDS }).owns(resource),
-    );
+    [...all.keys()].filter((index) => all[index]?.owns(resource));
 
   test('is that of its bench', () => {
     for (let index = 0; index < 20; index++) {
