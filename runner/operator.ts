@@ -24,7 +24,7 @@ import { VERSION } from './version.js';
 /** The Service in front of the operator's endpoints. */
 const METRICS_SERVICE = 'app-operator-controller-manager-metrics-service';
 
-/** One for a renewal that hangs, and one for the next. */
+/** One for a renewal that hangs, and one for the next. With shards, one for each Lease and for their list. */
 const LEASE_CONNECTIONS = 2;
 
 /**
@@ -131,7 +131,9 @@ async function startServers(props: OperatorProps, onLost: () => void): Promise<R
   };
   const client = createClient({ credentials, onCall });
   // Renewals of the lease must not wait for a connection behind other calls that hang.
-  const leaseClient = createClient({ credentials, onCall, connections: LEASE_CONNECTIONS });
+  const { shards } = config;
+  const connections = shards > 1 ? LEASE_CONNECTIONS + shards + 1 : LEASE_CONNECTIONS;
+  const leaseClient = createClient({ credentials, onCall, connections });
   const parts = { client, leaseClient, metrics, onLost };
   const work = config.shards > 1 ? shardedWork(props, parts) : leaderWork(props, parts);
   const webhooks = await startWebhooks({
