@@ -99,7 +99,7 @@ export function ownNamespaceRules(): readonly ResourceRule[] {
  * list, and the Lease of a replica has its identity as name.
  */
 export function shardRules(): readonly ResourceRule[] {
-  const verbs = ['get', 'list', 'update', 'delete'];
+  const verbs = ['get', 'list', 'update', 'patch', 'delete'];
   return [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs }];
 }
 

@@ -11,7 +11,7 @@ export interface WorkQueueProps {
   /** Keys of one namespace in work at once. @default as many as `concurrency` */
   readonly share?: number;
   /**
-   * Whether somebody waits for this key: it is not behind all other keys of its namespace.
+   * Whether a user waits for this key: it is not behind all other keys of its namespace.
    * @default no key
    */
   readonly isAwaited?: (key: string) => boolean;
@@ -43,7 +43,7 @@ interface Failing {
 /**
  * Keys to reconcile. A key is in work once at a time; added again meanwhile, it is worked on once
  * more. Of several delays of one key the shortest wins. Namespaces take turns: the keys of one never
- * wait for all keys of another. So do, in a namespace, keys that somebody waits for and the others.
+ * wait for all keys of another. So do, in a namespace, keys that a user waits for and the others.
  */
 export class WorkQueue {
   /** Since when each key is due. */

@@ -101,8 +101,6 @@ class Candidate {
   private observedAt = -Infinity;
   /** When the last successful renewal was sent. */
   private renewedAt = -Infinity;
-  /** In a term: when the call was sent that returned the observed lease. */
-  private seenAt = -Infinity;
   /** Since when there is no Lease. */
   private missingSince: number | undefined;
   /** The holder before the first successful write. */
@@ -221,21 +219,16 @@ class Candidate {
   }
 
   /**
-   * Renews the lease, unless another of its holders has renewed it since the last read. If each wrote,
-   * most writes would conflict: under load, all of one holder's until its deadline.
+   * Renews the lease for all of its holders. If each replaced the version that it has read, most would
+   * conflict: under load, all attempts of one holder until its deadline.
    */
   private async renewTogether(signal: AbortSignal): Promise<boolean> {
-    const { seenAt, observed: before } = this;
     const sentAt = this.clock.monotonic();
-    this.observe(await this.lease.read(signal));
-    this.seenAt = sentAt;
-    if (this.isBlocked()) return false;
-    const { holderIdentity, renewTime } = this.observed?.spec ?? {};
-    const isRenewed =
-      holderIdentity === this.election.identity && renewTime !== before?.spec?.renewTime;
-    if (!isRenewed) return this.write(signal);
-    // The call before did not return this renewal: it was written later than that call was sent.
-    this.renewedAt = Math.max(this.renewedAt, seenAt);
+    const renewTime = microTime(this.clock.now());
+    const renewed = await this.lease.touch(this.election.identity, renewTime, signal);
+    this.observe(renewed ?? (await this.lease.read(signal)));
+    if (!renewed) return this.isBlocked() ? false : this.write(signal);
+    this.renewedAt = sentAt;
     return true;
   }
 
@@ -291,7 +284,6 @@ class Candidate {
       if (!isStored) throw error;
     }
     this.renewedAt = sentAt;
-    this.seenAt = sentAt;
     return true;
   }
 

@@ -1,7 +1,7 @@
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { isConflict, isNotFound } from '../api/api-error.js';
-import type { Client } from '../api/client.js';
+import { ApiError, isConflict, isNotFound } from '../api/api-error.js';
+import { type Client, JSON_PATCH } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 
 export const LeaseKind: ObjectKind = {
@@ -66,6 +66,27 @@ export class LeaseObject {
       ...this.limits(signal),
       body: { ...lease, metadata: { ...lease.metadata, ...this.labelled(lease) }, spec },
     });
+  }
+
+  /**
+   * Sets the time of the lease if it has this holder, whatever else has changed.
+   * @returns undefined if it has another holder or does not exist
+   */
+  async touch(holder: string, renewTime: string, signal?: AbortSignal): Promise<Lease | undefined> {
+    try {
+      return await this.client.request<Lease>('PATCH', this.path(), {
+        ...this.limits(signal),
+        contentType: JSON_PATCH,
+        body: [
+          { op: 'test', path: '/spec/holderIdentity', value: holder },
+          { op: 'add', path: '/spec/renewTime', value: renewTime },
+        ],
+      });
+    } catch (error) {
+      // 422: the test failed.
+      if (error instanceof ApiError && [404, 422].includes(error.status)) return undefined;
+      throw error;
+    }
   }
 
   /** Deletes this version of the lease; a lease that was deleted or has changed is left. */

@@ -268,7 +268,7 @@ describe('the rights of shards', () => {
 
   test('are on Leases in the own namespace, which replicas list and delete', () => {
     const more = ownRights(3).filter((right) => !ownRights().includes(right));
-    assert.deepEqual(more, ['coordination.k8s.io/leases: get list update delete']);
+    assert.deepEqual(more, ['coordination.k8s.io/leases: get list update patch delete']);
   });
   test('are none with one shard: everything is as without', () => {
     assert.deepEqual(install({ shards: 1 }), install());

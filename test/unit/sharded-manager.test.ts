@@ -13,6 +13,7 @@ import { ShardedManager, type ShardManager } from '../../runner/shards/sharded-m
 import { createLogger } from '../../runner/telemetry/log.js';
 import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 import { FakeClock } from './fake-clock.js';
+import { patchedLease } from './lease-patch.js';
 
 const LEADER = 'app-operator-leader';
 const LEASE_S = 15;
@@ -36,15 +37,20 @@ class Cluster {
       if (lease) throw new ApiError(409, 'AlreadyExists', {}, 'POST: 409');
       return this.store(key, sent) as T;
     }
+    if (method === 'PATCH') return this.store(key, patchedLease(lease, options.body)) as T;
     if (!lease) throw new ApiError(404, 'NotFound', {}, `${method}: 404`);
     if (method === 'GET') return lease as T;
     if (method === 'DELETE') {
       this.leases.delete(key);
       return {} as T;
     }
-    if (sent.metadata.resourceVersion !== lease.metadata.resourceVersion)
+    return this.#replace(key, sent, lease) as T;
+  }
+
+  #replace(key: string, sent: Lease, { metadata }: Lease): Lease {
+    if (sent.metadata.resourceVersion !== metadata.resourceVersion)
       throw new ApiError(409, 'Conflict', {}, 'PUT: 409');
-    return this.store(key, sent) as T;
+    return this.store(key, sent);
   }
 
   store(name: string, lease: Lease): Lease {
@@ -99,7 +105,7 @@ class Replica {
         await this.#frozen?.promise;
         options?.fence?.mayStart();
         if (this.cut) throw new ConnectionError('cut', 'ECONNREFUSED');
-        if (method === 'PATCH') {
+        if (method === 'PATCH' && path.startsWith('/shards/')) {
           const shard = Number(path.split('/').at(-1));
           cluster.writes.push({ shard, by: name, at: cluster.clock.monotonic() });
           return {} as T;

@@ -284,7 +284,7 @@ describe('namespaces take turns', () => {
     assert.deepEqual(bench.begun.slice(5), ['a/3']);
   });
 
-  test('keys that somebody waits for take turns with the others of their namespace', () => {
+  test('keys that a user waits for take turns with the others of their namespace', () => {
     const queue = new FairQueue<string>();
     for (const item of ['a1', 'a2', 'a3', 'a4']) queue.push('a', item);
     queue.push('b', 'b1');
