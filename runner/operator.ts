@@ -135,7 +135,7 @@ async function startServers(props: OperatorProps, onLost: () => void): Promise<R
   const connections = shards > 1 ? LEASE_CONNECTIONS + shards + 1 : LEASE_CONNECTIONS;
   const leaseClient = createClient({ credentials, onCall, connections });
   const parts = { client, leaseClient, metrics, onLost };
-  const work = config.shards > 1 ? shardedWork(props, parts) : leaderWork(props, parts);
+  const work = shards > 1 ? shardedWork(props, parts) : leaderWork(props, parts);
   const webhooks = await startWebhooks({
     ...{ config, client, metrics, log, kinds, versions },
     reader: () => work.reader(),

@@ -1,6 +1,6 @@
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { ApiError, isConflict, isNotFound } from '../api/api-error.js';
+import { isConflict, isInvalid, isNotFound } from '../api/api-error.js';
 import { type Client, JSON_PATCH } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 
@@ -83,8 +83,8 @@ export class LeaseObject {
         ],
       });
     } catch (error) {
-      // 422: the test failed.
-      if (error instanceof ApiError && [404, 422].includes(error.status)) return undefined;
+      // Invalid: the test failed.
+      if (isNotFound(error) || isInvalid(error)) return undefined;
       throw error;
     }
   }

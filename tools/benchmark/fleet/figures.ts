@@ -1,9 +1,18 @@
 import { percentile, writesOf, callsOf } from '../figures.js';
 import type { FleetMeasurement } from './measure.js';
 
+/** What a site costs, drawn as bars under this title. */
+interface Cost {
+  readonly title: string;
+  /** Milliseconds. */
+  readonly of: (measured: FleetMeasurement) => number;
+}
+
 interface FleetFigure {
   readonly what: string;
-  readonly text: (measured: FleetMeasurement) => string;
+  readonly cost?: Cost;
+  /** @default the cost */
+  readonly text?: (measured: FleetMeasurement) => string;
   readonly aim?: (shards: number) => string;
 }
 
@@ -17,7 +26,10 @@ const FIGURES: readonly FleetFigure[] = [
   { what: 'CPU until all are reconciled', text: ({ start }) => `${start.cpu.toFixed(1)} s` },
   {
     what: 'the same, a site',
-    text: ({ start, sites }) => `${((1000 * start.cpu) / sites).toFixed(1)} ms`,
+    cost: {
+      title: 'CPU of the start, a site',
+      of: ({ start, sites }) => (1000 * start.cpu) / sites,
+    },
   },
   { what: 'writes after the start', text: ({ start }) => String(writesOf(start)), aim: () => '0' },
   {
@@ -34,13 +46,20 @@ const FIGURES: readonly FleetFigure[] = [
   },
   {
     what: 'site changed → child patched, p50, p99',
+    cost: {
+      title: 'site changed → child patched, p50',
+      of: ({ latencies }) => percentile(latencies, 0.5),
+    },
     text: ({ latencies }) =>
       [0.5, 0.99].map((share) => `${percentile(latencies, share).toFixed(0)} ms`).join(', '),
     aim: () => 'p99 ≤ 250 ms',
   },
   {
     what: 'CPU of one change',
-    text: ({ changes, latencies }) => `${((1000 * changes.cpu) / latencies.length).toFixed(1)} ms`,
+    cost: {
+      title: 'CPU of one change',
+      of: ({ changes, latencies }) => (1000 * changes.cpu) / latencies.length,
+    },
   },
   {
     what: 'bench changed → all its sites patched',
@@ -55,7 +74,10 @@ const FIGURES: readonly FleetFigure[] = [
   },
   {
     what: 'CPU of it, a site',
-    text: ({ benchChange: { usage, sites } }) => `${((1000 * usage.cpu) / sites).toFixed(1)} ms`,
+    cost: {
+      title: "CPU of a bench's change, a site",
+      of: ({ benchChange: { usage, sites } }) => (1000 * usage.cpu) / sites,
+    },
   },
 ];
 
@@ -65,7 +87,7 @@ export function fleetTable(
   shards: number,
 ): readonly (readonly string[])[] {
   const head = ['sites', ...measured.map(({ sites }) => sites.toLocaleString('en')), 'aim'];
-  const rows = FIGURES.map(({ what, text, aim = () => '' }) => [
+  const rows = FIGURES.map(({ what, cost, text = milliseconds(cost), aim = () => '' }) => [
     what,
     ...measured.map(text),
     aim(shards),
@@ -73,45 +95,23 @@ export function fleetTable(
   return [head, ...rows];
 }
 
-/** What a site costs, in a unit of its own. */
-const COSTS: readonly {
-  readonly what: string;
-  readonly unit: string;
-  readonly of: (measured: FleetMeasurement) => number;
-}[] = [
-  {
-    what: 'CPU of the start, a site',
-    unit: 'ms',
-    of: ({ start, sites }) => (1000 * start.cpu) / sites,
-  },
-  {
-    what: 'CPU of one change',
-    unit: 'ms',
-    of: ({ changes, latencies }) => (1000 * changes.cpu) / latencies.length,
-  },
-  {
-    what: 'site changed → child patched, p50',
-    unit: 'ms',
-    of: ({ latencies }) => percentile(latencies, 0.5),
-  },
-  {
-    what: "CPU of a bench's change, a site",
-    unit: 'ms',
-    of: ({ benchChange: { usage, sites } }) => (1000 * usage.cpu) / sites,
-  },
-];
 const BAR = 40;
 
 /** What a site costs in fleets of each size, as bars. */
 export function fleetPlot(measured: readonly FleetMeasurement[]): readonly string[] {
-  return COSTS.flatMap(({ what, unit, of }) => {
-    const costs = measured.map(of);
-    const most = Math.max(...costs);
-    const bars = costs.map((cost, index) => {
-      const sites = (measured[index]?.sites ?? 0).toLocaleString('en').padStart(8);
-      const bar = '█'.repeat(Math.max(1, Math.round((BAR * cost) / most))).padEnd(BAR);
-      return `${sites} ${bar} ${cost.toFixed(1)} ${unit}`;
-    });
-    return [`${what}:`, ...bars];
+  return FIGURES.flatMap(({ cost }) => (cost ? barsOf(cost, measured) : []));
+}
+
+function barsOf(cost: Cost, measured: readonly FleetMeasurement[]): readonly string[] {
+  const most = Math.max(...measured.map(cost.of));
+  const bars = measured.map((one) => {
+    const sites = one.sites.toLocaleString('en').padStart(8);
+    const length = Math.max(1, Math.round((BAR * cost.of(one)) / most));
+    return `${sites} ${'█'.repeat(length).padEnd(BAR)} ${milliseconds(cost)(one)}`;
   });
+  return [`${cost.title}:`, ...bars];
+}
+
+function milliseconds(cost: Cost | undefined): (measured: FleetMeasurement) => string {
+  return (measured) => (cost ? `${cost.of(measured).toFixed(1)} ms` : '');
 }
