@@ -31,7 +31,11 @@ const FIGURES: readonly FleetFigure[] = [
       of: ({ start, sites }) => (1000 * start.cpu) / sites,
     },
   },
-  { what: 'writes after the start', text: ({ start }) => String(writesOf(start)), aim: () => '0' },
+  {
+    what: 'writes after the start',
+    text: ({ start }) => String(writesOf(start)),
+    aim: (shards) => (shards > 1 ? 'Leases only' : '0'),
+  },
   {
     what: 'peak memory until all are reconciled',
     text: ({ startPeak }) => `${startPeak.toFixed(0)} MiB`,
