@@ -16,6 +16,9 @@ interface FleetFigure {
   readonly aim?: (shards: number) => string;
 }
 
+/** Replicas with shards renew their Leases also at rest. */
+const noneButLeases = (shards: number): string => (shards > 1 ? 'Leases only' : '0');
+
 const FIGURES: readonly FleetFigure[] = [
   {
     what: 'process start → caches filled',
@@ -34,7 +37,7 @@ const FIGURES: readonly FleetFigure[] = [
   {
     what: 'writes after the start',
     text: ({ start }) => String(writesOf(start)),
-    aim: (shards) => (shards > 1 ? 'Leases only' : '0'),
+    aim: noneButLeases,
   },
   {
     what: 'peak memory until all are reconciled',
@@ -46,7 +49,7 @@ const FIGURES: readonly FleetFigure[] = [
   {
     what: 'calls in the quiet time',
     text: ({ quiet }) => String(callsOf(quiet)),
-    aim: (shards) => (shards > 1 ? 'Leases only' : '0'),
+    aim: noneButLeases,
   },
   {
     what: 'site changed → child patched, p50, p99',
