@@ -42,9 +42,13 @@ export class Manager {
     const hint = (): void => {
       discovery.hint();
     };
+    const replace = (): undefined => {
+      hint();
+      return undefined;
+    };
     // Not waited for: without permission to list CRDs, optional APIs are discovered by polling.
     watches.start(CustomResourceDefinition, {
-      sink: () => ({ replace: hint, upsert: hint, remove: hint }),
+      sink: () => ({ replace, upsert: hint, remove: hint }),
       metadataOnly: true,
       clusterScoped: true,
       onForbidden: hint,
@@ -82,12 +86,12 @@ export class Manager {
   }
 
   /** Removes the metrics of all resources, once it has stopped: another replica has them now. */
-  forget(): void {
+  async forget(): Promise<void> {
     const { controllers, watched, children, stores } = this.#parts;
     for (const controller of controllers) controller.forgetAll();
     for (const kind of watched.owned.values()) children.drop(kind);
     if (this.props.shard?.index !== 0) return;
-    for (const store of stores.values()) store.scoped(() => true).replace([], '', true);
+    for (const store of stores.values()) await store.replace([], '', { restored: true });
   }
 
   /** Why the caches are not synced; empty once they are. */
@@ -172,9 +176,9 @@ export class Manager {
   /** Marks an optional API as served before its first list enqueues owners, which would prune its objects. */
   #serving(kind: ObjectKind, sink: Sink): Sink {
     if (!kind.optional) return sink;
-    const replace: Sink['replace'] = (objects, version, restored) => {
+    const replace: Sink['replace'] = (objects, version, how) => {
       this.#parts.dependencies.serve(kind, true);
-      sink.replace(objects, version, restored);
+      return sink.replace(objects, version, how);
     };
     return { ...sink, replace };
   }

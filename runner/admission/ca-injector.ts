@@ -237,7 +237,10 @@ class Single<O extends KubeObject> {
       path: resourcePath(kind, namespace),
       fieldSelector: `metadata.name=${name}`,
       sink: {
-        replace: (objects) => this.#set(objects[0] as O | undefined),
+        replace: (objects) => {
+          this.#set(objects[0] as O | undefined);
+          return undefined;
+        },
         upsert: (object) => this.#set(object as O),
         remove: () => this.#set(undefined),
       },

@@ -7,6 +7,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { childId, childOf, sameChild, unreadableChild, type Child } from './child.js';
 import type { OnUnusable } from './isolation.js';
+import type { Replacement } from './reflector.js';
 import { Store } from './store.js';
 
 /** What was applied last, and the hash of our fields in the response. */
@@ -109,15 +110,15 @@ export class ChildCache {
         records.set(identity, this.#childOf(kind, object));
         return identity;
       },
-      replace: (objects: readonly KubeObject[], version: string, restored?: boolean) => {
+      replace: (objects: readonly KubeObject[], version: string, how?: Replacement) => {
         const children = objects.map(
           (object) => records.get(object) ?? this.#childOf(kind, object),
         );
-        this.#store.replace(
-          new Map(children.map((child) => [child.id, child])),
+        return this.#store.replace(
+          new Map(children.map((child) => [child.id, () => child])),
           version,
           (id) => id.startsWith(prefix) && inScope(this.#store.get(id)?.namespace ?? ''),
-          restored,
+          how,
         );
       },
       upsert: (object: KubeObject) => {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { keepNewest } from '../keep-newest.js';
 import { messageOf } from '../../constructs/kit/errors.js';
 import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
@@ -44,16 +45,27 @@ export class FailedObjects extends Error {
   }
 }
 
+/** Objects of one turn of the event loop: some 5 ms. */
+const PORTION = 100;
+
 /**
- * Does some work for each key, whatever becomes of the others.
+ * Does some work for each key, whatever becomes of the others, a portion in each turn of the event loop.
  * @throws FailedObjects afterwards, if any failed
+ * @throws the reason of the signal, once it is aborted
  */
-export function forEach<T>(
+export async function forEach<T>(
   entries: Iterable<readonly [key: string, value: T]>,
   work: (key: string, value: T) => void,
-): void {
+  signal?: AbortSignal,
+): Promise<void> {
   const failures: { key: string; error: unknown }[] = [];
+  let done = 0;
   for (const [key, value] of entries) {
+    if (done > 0 && done % PORTION === 0) {
+      await setImmediate();
+      signal?.throwIfAborted();
+    }
+    done += 1;
     try {
       work(key, value);
     } catch (error) {
@@ -78,15 +90,16 @@ export function isolated(kind: string, sink: Sink, onUnusable: OnUnusable): Sink
   };
   return {
     compact: compacting(sink),
-    replace: (objects, version, restored) => {
+    replace: async (objects, version, how) => {
       const named = objects.filter((object) => {
         if (hasIdentity(object)) return true;
         onUnusable(kind, '/', 'parse', new Error('has no name'));
         return false;
       });
       try {
-        sink.replace(named, version, restored);
+        await sink.replace(named, version, how);
       } catch (error) {
+        how?.signal?.throwIfAborted();
         if (!(error instanceof FailedObjects)) onUnusable(kind, '/', 'store', error);
         else
           for (const failed of error.failures) onUnusable(kind, failed.key, 'store', failed.error);

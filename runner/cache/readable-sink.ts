@@ -10,11 +10,13 @@ import {
 import {
   keyOfObject,
   type KubeObject,
+  type ObjectKey,
   type Resource,
   namespaceOfKey,
 } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { identityOf } from './child-cache.js';
+import { forEach } from './isolation.js';
 import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
 
@@ -36,9 +38,9 @@ export function readableSink(
       read.keep(identity, object);
       return identity;
     },
-    replace: (objects, version, restored) => {
-      read.replace(objects, version, restored);
-      children.replace(objects.filter(isChild), version, restored);
+    replace: async (objects, version, how) => {
+      await read.replace(objects, version, how);
+      await children.replace(objects.filter(isChild), version, how);
     },
     upsert: (object) => {
       read.upsert(object);
@@ -63,8 +65,12 @@ export function referenceSink(
   const readable = typeof content === 'function' ? content : content ? withContent : metadataOnly;
   /** What kinds may read of objects that were compacted. */
   const kept = new WeakMap<KubeObject, KubeObject>();
+  const update = (key: ObjectKey, object: KubeObject | undefined): void => {
+    const after = object && (kept.get(object) ?? readable(object));
+    dependencies.update(kind.kind, key, after);
+  };
   const upsert = (object: KubeObject): void => {
-    dependencies.update(kind.kind, keyOfObject(object), kept.get(object) ?? readable(object));
+    update(keyOfObject(object), object);
   };
   const keep = (identity: KubeObject, object: KubeObject): void => {
     kept.set(identity, readable(object));
@@ -76,14 +82,14 @@ export function referenceSink(
       keep(identity, object);
       return identity;
     },
-    replace: (objects) => {
+    replace: async (objects, _version, how) => {
       const present = new Set(objects.map(keyOfObject));
-      for (const key of [...dependencies.objects(kind.kind).keys()]) {
-        if (!present.has(key) && inScope(namespaceOfKey(key))) {
-          dependencies.update(kind.kind, key, undefined);
-        }
-      }
-      objects.forEach(upsert);
+      const surplus = [...dependencies.objects(kind.kind).keys()].filter(
+        (key) => !present.has(key) && inScope(namespaceOfKey(key)),
+      );
+      const work: [ObjectKey, KubeObject | undefined][] = surplus.map((key) => [key, undefined]);
+      for (const object of objects) work.push([keyOfObject(object), object]);
+      await forEach(work, update, how?.signal);
     },
     upsert,
     remove: (object) => {

@@ -7,14 +7,28 @@ import { doubledMs } from '../backoff.js';
 import { type Clock, systemClock } from '../clock.js';
 import { isNewer } from './version.js';
 
+/** How a sink replaces a collection. */
+export interface Replacement {
+  /**
+   * Whether the version is older than what is known, because etcd was restored from a backup: newer
+   * values are replaced, too.
+   */
+  readonly restored?: boolean;
+  /** Ends it, with some of the objects replaced. */
+  readonly signal?: AbortSignal;
+}
+
 /** Where a reflector puts the objects. */
 export interface Sink {
   /**
-   * The whole collection as of a version.
-   * @param restored whether the version is older than what is known, because etcd was restored from a
-   *   backup: newer values are replaced, too
+   * The whole collection as of a version. It settles when all objects are in: a large collection takes
+   * many turns of the event loop, as a Lease must be renewed meanwhile.
    */
-  replace(objects: readonly KubeObject[], version: string, restored?: boolean): void;
+  replace(
+    objects: readonly KubeObject[],
+    version: string,
+    how?: Replacement,
+  ): Promise<void> | undefined;
   upsert(object: KubeObject): void;
   remove(object: KubeObject): void;
   /**
@@ -244,7 +258,7 @@ export class Reflector {
     if (restored) this.#newest = undefined;
     this.#requireNewer(resourceVersion);
     this.#newest = resourceVersion;
-    sink.replace(items, resourceVersion, restored);
+    await sink.replace(items, resourceVersion, { restored, signal });
     this.#works();
     this.#synced = true;
     this.#firstSync.resolve(undefined);

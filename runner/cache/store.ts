@@ -9,7 +9,7 @@ import {
   namespaceOfKey,
 } from '../../constructs/kit/object.js';
 import { forEach, type OnUnusable } from './isolation.js';
-import type { Sink } from './reflector.js';
+import type { Replacement, Sink } from './reflector.js';
 import { usable } from './usable.js';
 import { isNewer } from './version.js';
 
@@ -26,6 +26,9 @@ export type ChangeListener<V> = (
 ) => void;
 
 const DELETED_KEPT = 1_000;
+
+/** What a list has, by key: functions, as a large list is not read in one turn of the event loop. */
+export type Listed<V> = ReadonlyMap<ObjectKey, () => V>;
 
 /**
  * The values of one kind, by key. Versions only increase: the response to a write may be put in
@@ -87,22 +90,22 @@ export class Store<V extends Versioned> {
   /**
    * Replaces the collection by a list of some version. What the list has counts, unless a value is newer
    * than the list itself. Only keys that `inScope` accepts are removed.
-   * @param restored whether newer values are replaced, too: see `Sink.replace`
    * @throws FailedObjects after all others are replaced, if a listener fails
    */
-  replace(
-    values: ReadonlyMap<ObjectKey, V>,
+  async replace(
+    values: Listed<V>,
     version: string,
     inScope: (key: ObjectKey) => boolean = () => true,
-    restored = false,
-  ): void {
+    { restored = false, signal }: Replacement = {},
+  ): Promise<void> {
     const surplus = [...this.#values.keys()].filter((key) => !values.has(key) && inScope(key));
-    const work = new Map<ObjectKey, V | undefined>(surplus.map((key) => [key, undefined]));
+    const work = new Map<ObjectKey, (() => V) | undefined>(surplus.map((key) => [key, undefined]));
     for (const [key, value] of values) work.set(key, value);
-    forEach(work, (key, value) => {
+    const replaceOne = (key: ObjectKey, value: (() => V) | undefined): void => {
       if (!value) this.remove(key, restored ? undefined : version);
-      else if (restored || this.#isOlder(key, version)) this.#put(key, value);
-    });
+      else if (restored || this.#isOlder(key, version)) this.#put(key, value());
+    };
+    await forEach(work, replaceOne, signal);
   }
 
   /** Whether what is known of a key is older than a list, or as old. */
@@ -166,8 +169,8 @@ export class ResourceStore implements Sink {
     }
   }
 
-  replace(objects: readonly KubeObject[], version: string): void {
-    this.scoped(() => true).replace(objects, version);
+  async replace(objects: readonly KubeObject[], version: string, how?: Replacement): Promise<void> {
+    await this.scoped(() => true).replace(objects, version, how);
   }
 
   upsert(object: KubeObject): void {
@@ -182,14 +185,13 @@ export class ResourceStore implements Sink {
   scoped(inScope: (namespace: string) => boolean): Sink {
     return {
       compact: (object) => entryOf(object).object,
-      replace: (objects, version, restored) => {
+      replace: (objects, version, how) =>
         this.#store.replace(
-          new Map(objects.map((object) => [keyOfObject(object), this.#entryOf(object)])),
+          new Map(objects.map((object) => [keyOfObject(object), () => this.#entryOf(object)])),
           version,
           (key) => inScope(namespaceOfKey(key)),
-          restored,
-        );
-      },
+          how,
+        ),
       upsert: (object) => {
         this.upsert(object);
       },

@@ -68,11 +68,14 @@ interface Watch {
   readonly reflectors: readonly Reflector[];
 }
 
+/** A change of a namespace that waits until all its kinds are listed. */
+type Buffered = () => Promise<void> | undefined;
+
 /** The watches of one namespace. Nothing of it is put into the caches before all kinds are listed. */
 interface Scope {
   readonly reflectors: Reflector[];
   /** Changes received before all kinds were listed, in their order; undefined afterwards. */
-  buffered: (() => void)[] | undefined;
+  buffered: Buffered[] | undefined;
   /** The number of kinds that have not been listed. */
   missing: number;
   skipped: boolean;
@@ -243,32 +246,33 @@ export class Watches {
 function together(scope: Scope, sink: Sink): Sink {
   scope.missing += 1;
   let listed = false;
-  const put = (work: () => void): void => {
-    if (scope.buffered) scope.buffered.push(work);
-    else work();
+  const put = (work: Buffered): Promise<void> | undefined => {
+    if (!scope.buffered) return work();
+    scope.buffered.push(work);
+    return undefined;
   };
   return {
     compact: sink.compact,
-    replace: (objects, version, restored) => {
-      put(() => {
-        sink.replace(objects, version, restored);
-      });
+    replace: async (objects, version, how) => {
+      await put(() => sink.replace(objects, version, how));
       if (listed) return;
       listed = true;
       scope.missing -= 1;
       if (scope.missing > 0) return;
-      const buffered = scope.buffered ?? [];
+      // What other watches deliver meanwhile is appended, and done in its turn.
+      for (const work of scope.buffered ?? []) await work();
       scope.buffered = undefined;
-      for (const work of buffered) work();
     },
     upsert: (object) => {
-      put(() => {
+      void put(() => {
         sink.upsert(object);
+        return undefined;
       });
     },
     remove: (object) => {
-      put(() => {
+      void put(() => {
         sink.remove(object);
+        return undefined;
       });
     },
   };

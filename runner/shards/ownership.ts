@@ -74,13 +74,12 @@ export class Ownership {
   ofOwn(sink: Sink): Sink {
     return {
       ...sink,
-      replace: (objects, version, restored) => {
+      replace: (objects, version, how) =>
         sink.replace(
           objects.filter((object) => this.#mayOwn(object)),
           version,
-          restored,
-        );
-      },
+          how,
+        ),
       upsert: (object) => {
         if (this.#mayOwn(object)) sink.upsert(object);
         else sink.remove(object);

@@ -320,7 +320,7 @@ export class ShardedManager {
     this.props.metrics.shardHeld(index, false);
     this.#reportLeader();
     if (!held.drained) await held.manager?.stop();
-    held.manager?.forget();
+    await held.manager?.forget();
     if (!this.#stop.signal.aborted) await this.#standBy();
   }
 

@@ -220,6 +220,7 @@ test('a watch without events is ended after its time, and no change is missed', 
       replace: (objects) => {
         seen.clear();
         for (const { metadata } of objects) seen.set(metadata.name, metadata.uid ?? '');
+        return undefined;
       },
       upsert: ({ metadata }) => void seen.set(metadata.name, metadata.uid ?? ''),
       remove: ({ metadata }) => void seen.delete(metadata.name),

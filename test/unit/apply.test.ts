@@ -311,7 +311,7 @@ describe('a name that is taken', () => {
     await apply(CONFIG);
     api.edit('a', ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: {} } }));
     // The list that comes after the break is newer than the object, and does not have it.
-    children.sink(kinds.ConfigMap, () => true).replace([], '999');
+    await children.sink(kinds.ConfigMap, () => true).replace([], '999');
     assert.equal(await apply(CONFIG), 'configured');
     assert.deepEqual(api.the('a').metadata.labels, labels);
     assert.ok(api.calls.length <= 4, api.calls.join(' '));

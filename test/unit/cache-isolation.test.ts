@@ -66,7 +66,7 @@ function caches() {
 const GOOD = { benchRef: { name: 'b' }, siteName: 'a.example.com' };
 
 describe('a cache of resources', () => {
-  test('takes in all objects of a list, whatever one of them is', () => {
+  test('takes in all objects of a list, whatever one of them is', async () => {
     const { sink, sitesOf, reports } = caches();
     const odd = [null, 5, {}, { metadata: null }, { metadata: { name: 7 } }] as never[];
     const lists = [
@@ -78,7 +78,7 @@ describe('a cache of resources', () => {
       aSite('deep', { ...GOOD, podTemplate: { affinity: nested(DEEP) } }),
       aSite('last', GOOD, ['no', 'status']),
     ];
-    sink.replace(lists, '100');
+    await sink.replace(lists, '100');
     assert.deepEqual(sitesOf('b'), ['deep', 'first', 'last']);
     assert.equal(reports.filter((report) => report === 'AppSite / parse').length, odd.length);
     assert.deepEqual(reports.filter((report) => report !== 'AppSite / parse').sort(), [
@@ -109,9 +109,9 @@ describe('a cache of resources', () => {
     assert.deepEqual([sitesOf('b'), sitesOf('c')], [[], ['s']]);
   });
 
-  test('lets a reader wait for an object that cannot be read, and skips it in a list', () => {
+  test('lets a reader wait for an object that cannot be read, and skips it in a list', async () => {
     const { sink, reader, sitesOf } = caches();
-    sink.replace([aSite('good', GOOD), aSite('bad', { benchRef: { name: 'b' } })], '100');
+    await sink.replace([aSite('good', GOOD), aSite('bad', { benchRef: { name: 'b' } })], '100');
     const pick = ({ spec }: Resource<{ siteName: string }>) => spec.siteName.toLowerCase();
     assert.equal(reader.get('AppSite', 'a', 'good', pick), 'a.example.com');
     assert.throws(

@@ -48,10 +48,10 @@ function caches() {
 }
 
 /** What the caches have of a listed object, with and without compacting it first. */
-function stored(kind: ObjectKind, object: KubeObject, isCompacted: boolean) {
+async function stored(kind: ObjectKind, object: KubeObject, isCompacted: boolean) {
   const { children, dependencies, sinkOf } = caches();
   const sink = sinkOf(kind);
-  sink.replace([isCompacted ? (sink.compact?.(object) ?? assert.fail()) : object], '9');
+  await sink.replace([isCompacted ? (sink.compact?.(object) ?? assert.fail()) : object], '9');
   return {
     children: children.of('AppSite/a/s'),
     read: [...dependencies.objects(kind.kind).entries()],
@@ -65,12 +65,12 @@ describe('a compacted list', () => {
       ['foreign object', { app: 'other' }],
     ] as const) {
       if (kind === Deployment && what !== 'child') continue;
-      test(`fills the caches as the whole objects do: ${kind.kind}, ${what}`, () => {
+      test(`fills the caches as the whole objects do: ${kind.kind}, ${what}`, async () => {
         const object = anObject(kind.apiVersion, kind.kind, labels);
-        const whole = stored(kind, object, false);
+        const whole = await stored(kind, object, false);
         assert.equal(whole.children.length, what === 'child' ? 1 : 0);
         assert.equal(whole.read.length, kind === Secret ? 1 : 0);
-        assert.deepEqual(stored(kind, object, true), whole);
+        assert.deepEqual(await stored(kind, object, true), whole);
       });
     }
   }
@@ -82,7 +82,7 @@ describe('a compacted list', () => {
     assert.deepEqual(compact, { apiVersion: 'apps/v1', kind: 'Deployment', metadata });
   });
 
-  test('passes an object without a name on, which is then reported', () => {
+  test('passes an object without a name on, which is then reported', async () => {
     const reports: string[] = [];
     const { children } = caches();
     const sink = isolated(
@@ -91,7 +91,7 @@ describe('a compacted list', () => {
       (kind, key, stage) => void reports.push(`${kind} ${key} ${stage}`),
     );
     const nameless = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: {} } as KubeObject;
-    sink.replace([sink.compact?.(nameless) ?? assert.fail()], '9');
+    await sink.replace([sink.compact?.(nameless) ?? assert.fail()], '9');
     assert.deepEqual(reports, ['Deployment / parse']);
   });
 

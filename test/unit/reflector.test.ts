@@ -116,6 +116,7 @@ function reflect(server: Server, props: Partial<ReflectorProps>) {
           [apiVersion, kind, metadata.name].join('/'),
         );
         seen.push(`list ${version}: ${what.join(' ')}`.trim());
+        return undefined;
       },
       upsert: ({ metadata }) => void seen.push(`+${metadata.name}`),
       remove: ({ metadata }) => void seen.push(`-${metadata.name}`),
@@ -392,7 +393,7 @@ describe('a reflector after etcd was restored from a backup', { concurrency: tru
         },
       },
       sink: {
-        replace: (_objects, version, forced) => void lists.push(`${version} ${forced === true}`),
+        replace: (_objects, version, how) => void lists.push(`${version} ${how?.restored === true}`),
         upsert: () => undefined,
         remove: () => undefined,
       },

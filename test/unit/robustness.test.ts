@@ -224,9 +224,9 @@ for (const kind of KINDS) {
       return { scenario, stored, before: object };
     };
 
-    test('are parsed, compared, hashed and indexed, or reported', () => {
-      fc.assert(
-        fc.property(subject, (value) => {
+    test('are parsed, compared, hashed and indexed, or reported', async () => {
+      await fc.assert(
+        fc.asyncProperty(subject, async (value) => {
           const { stored, before } = made(value);
           const failures: unknown[] = [];
           const dependencies = new DependencyTracker({
@@ -242,7 +242,7 @@ for (const kind of KINDS) {
             ...object,
             metadata: { ...object.metadata, resourceVersion: version, generation },
           });
-          sink.replace([at(before, '1', 1)], '1');
+          await sink.replace([at(before, '1', 1)], '1');
           sink.upsert(at(stored, '2', 2));
           sink.upsert(at({ ...stored, metadata: { ...stored.metadata, labels: {} } }, '3', 2));
           sink.remove(at(stored, '4', 2));

@@ -181,7 +181,7 @@ class Replica {
         await running;
         this.cached.delete(shard);
       },
-      forget: () => {
+      forget: async () => {
         this.served.delete(shard);
       },
       stuck: () => [],

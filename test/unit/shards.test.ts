@@ -201,7 +201,7 @@ describe('the owner of a resource', () => {
       ALL.every((bucket) => !selects(ownership({ index: -1, shards: 3 }).selector, String(bucket))),
     );
   });
-  test('keeps only its children of a kind that all shards watch', () => {
+  test('keeps only its children of a kind that all shards watch', async () => {
     const own = bucketsOf(0, 3)[0] ?? -1;
     const foreign = bucketsOf(1, 3)[0] ?? -1;
     const secret = (name: string, bucket?: string): KubeObject => ({
@@ -214,7 +214,7 @@ describe('the owner of a resource', () => {
     });
     const seen: string[] = [];
     const sink = ownership({ index: 0, shards: 3 }).ofOwn({
-      replace: (all) => seen.push(`replace ${all.map(({ metadata }) => metadata.name).join()}`),
+      replace: (all) => void seen.push(`replace ${all.map(({ metadata }) => metadata.name).join()}`),
       upsert: ({ metadata }) => seen.push(`upsert ${metadata.name}`),
       remove: ({ metadata }) => seen.push(`remove ${metadata.name}`),
     });
@@ -224,7 +224,7 @@ describe('the owner of a resource', () => {
       secret('c'),
       secret('d', 'x'),
     ];
-    sink.replace(all, '1');
+    await sink.replace(all, '1');
     for (const one of all) sink.upsert(one);
     assert.deepEqual(seen, ['replace a,c,d', 'upsert a', 'remove b', 'upsert c', 'upsert d']);
   });

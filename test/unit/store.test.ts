@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { ResourceStore, Store } from '../../runner/cache/store.js';
+import { type Listed, ResourceStore, Store } from '../../runner/cache/store.js';
 import { isNewer } from '../../runner/cache/version.js';
 import { randomFrom } from '../../testbed/random.js';
 
@@ -15,6 +16,10 @@ const at = (version: number | string, text = 'x'): Value => ({
   resourceVersion: String(version),
   text,
 });
+
+/** A list of values. */
+const listed = (values: Readonly<Record<string, Value>>): Listed<Value> =>
+  new Map(Object.entries(values).map(([key, value]) => [key, () => value]));
 
 /** A store, and the changes that it has reported: `key before→after`. */
 function aStore() {
@@ -118,44 +123,76 @@ describe('a listener of a store', () => {
 });
 
 describe('a list', () => {
-  test('replaces everything as of its version', () => {
+  test('replaces everything as of its version', async () => {
     const { store, changes } = aStore();
     store.upsert('gone', at(1));
     store.upsert('kept', at(2));
-    store.replace(
-      new Map([
-        ['kept', at(2)],
-        ['new', at(3)],
-      ]),
-      '9',
-    );
+    await store.replace(listed({ kept: at(2), new: at(3) }), '9');
     assert.deepEqual([...store.entries()].map(([key]) => key).sort(), ['kept', 'new']);
     assert.deepEqual(changes.slice(2), ['gone x→-', 'new -→x']);
   });
 
-  test('leaves what is outside of its scope', () => {
+  test('leaves what is outside of its scope', async () => {
     const { store } = aStore();
     store.upsert('a/1', at(1));
     store.upsert('b/1', at(1));
-    store.replace(new Map(), '9', (key) => key.startsWith('a/'));
+    await store.replace(new Map(), '9', (key) => key.startsWith('a/'));
     assert.deepEqual(
       [...store.entries()].map(([key]) => key),
       ['b/1'],
     );
   });
 
-  test('leaves what was written after it', () => {
+  test('leaves what was written after it', async () => {
     const { store } = aStore();
     store.upsert('mine', at(12));
-    store.replace(new Map(), '10');
+    await store.replace(new Map(), '10');
     assert.ok(store.get('mine'));
   });
 
-  test('restores a version that is not older than the stored one', () => {
+  test('restores a version that is not older than the stored one', async () => {
     const { store } = aStore();
     store.upsert('a', at(12, 'newer'));
-    store.replace(new Map([['a', at(10, 'older')]]), '11');
+    await store.replace(listed({ a: at(10, 'older') }), '11');
     assert.equal(store.get('a')?.text, 'newer');
+  });
+
+  describe('of a thousand objects', () => {
+    const many = (from: number): Readonly<Record<string, Value>> =>
+      Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`k${from + index}`, at(5)]));
+
+    test('leaves turns of the event loop to others, such as the renewal of a Lease', async () => {
+      const { store } = aStore();
+      const sizes: number[] = [];
+      const replaced = store.replace(listed(many(0)), '9');
+      while (store.size < 1_000) {
+        sizes.push(store.size);
+        await setImmediate();
+      }
+      await replaced;
+      assert.ok(sizes.length >= 5, `sizes seen: ${sizes.join()}`);
+    });
+
+    test('keeps what is written meanwhile', async () => {
+      const { store } = aStore();
+      for (const [key, value] of Object.entries(many(0))) store.upsert(key, value);
+      const replaced = store.replace(listed(many(500)), '9');
+      await setImmediate();
+      for (const key of ['k0', 'k499', 'k500', 'k1499', 'new']) store.upsert(key, at(12, 'written'));
+      await replaced;
+      const written = [...store.entries()].filter(([, { text }]) => text === 'written');
+      assert.deepEqual(written.map(([key]) => key).sort(), ['k0', 'k1499', 'k499', 'k500', 'new']);
+      assert.equal(store.size, 1_003);
+    });
+
+    test('ends when its watch ends', async () => {
+      const { store } = aStore();
+      const stop = new AbortController();
+      const replaced = store.replace(listed(many(0)), '9', undefined, { signal: stop.signal });
+      stop.abort(new Error('ended'));
+      await assert.rejects(replaced, /^Error: ended$/);
+      assert.ok(store.size < 1_000);
+    });
   });
 });
 
@@ -231,12 +268,12 @@ describe('a resource', () => {
   }
 });
 
-test('in any order of events, answers and lists, the end state is that of the server', () => {
+test('in any order of events, answers and lists, the end state is that of the server', async () => {
   for (let seed = 1; seed <= 300; seed++) {
     const random = randomFrom(seed);
     const { store } = aStore();
     const truth = new Map<string, Value>();
-    const arrivals: { readonly at: number; readonly work: () => void }[] = [];
+    const arrivals: { readonly at: number; readonly work: () => unknown }[] = [];
     for (let version = 1; version <= 40; version++) {
       const key = `k${Math.floor(random() * 4)}`;
       const value = at(version, `v${version}`);
@@ -251,12 +288,12 @@ test('in any order of events, answers and lists, the end state is that of the se
         arrivals.push({ at: version + delay, work: () => store.upsert(key, value) });
       }
       if (random() < 0.1) {
-        const snapshot = new Map(truth);
-        const work = (): void => store.replace(snapshot, String(version));
+        const snapshot = listed(Object.fromEntries(truth));
+        const work = () => store.replace(snapshot, String(version));
         arrivals.push({ at: version + 0.5, work });
       }
     }
-    for (const { work } of arrivals.sort((a, b) => a.at - b.at)) work();
+    for (const { work } of arrivals.sort((a, b) => a.at - b.at)) await work();
     assert.deepEqual(new Map(store.entries()), truth, `seed ${seed}`);
   }
 });

@@ -104,6 +104,7 @@ export class Provisioner {
           objects.clear();
           for (const item of items) objects.set(keyOf(item), item as O);
           changed();
+          return undefined;
         },
         upsert: (item) => {
           objects.set(keyOf(item), item as O);

@@ -42,6 +42,7 @@ export async function untilCount(
       sink: {
         replace: (objects) => {
           objects.forEach(check);
+          return undefined;
         },
         upsert: check,
         remove: ({ metadata }) => {

@@ -69,6 +69,7 @@ async function watch(
       replace: (objects) => {
         snapshot.replace(kind, objects);
         onChange();
+        return undefined;
       },
       upsert: (object) => {
         snapshot.put(kind, object);
