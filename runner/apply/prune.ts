@@ -20,7 +20,6 @@ const NO_PLAN: Plan = {
   stages: [],
   objects: () => new Map(),
   object: () => undefined,
-  release: () => undefined,
 };
 
 /** Deletes and retains the children that are not in a plan. */

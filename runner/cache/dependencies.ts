@@ -5,7 +5,9 @@ import { keyOf, keyOfObject, type KubeObject } from '../../constructs/kit/object
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Settings } from '../../constructs/kit/settings.js';
 import type { OnUnusable } from './isolation.js';
+import { Multimap } from './multimap.js';
 
+/** Picks what a reader needs of an object. */
 type Pick = (object: KubeObject) => unknown;
 
 /** How soon a dependent is reconciled: members of one list often change together. */
@@ -27,12 +29,15 @@ interface Read {
  */
 export class DependencyTracker {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
-  readonly #indexed = new Map<string, Map<string, KubeObject>>();
+  /** The keys of objects, by index and value. */
+  readonly #indexed = new Multimap();
   readonly #served = new Set<string>();
-  readonly #dependents = new Map<string, Map<string, Read[]>>();
+  /** The dependents of each topic. */
+  readonly #dependents = new Multimap();
+  /** What each dependent has read. */
+  readonly #reads = new Map<string, readonly Read[]>();
   readonly #picks: PickCache;
   readonly #indexValues: IndexValues;
-  readonly #topics = new Map<string, readonly string[]>();
 
   constructor(
     private readonly props: {
@@ -56,11 +61,11 @@ export class DependencyTracker {
 
   /** Adds, changes or removes an object, and enqueues the dependents of what changed. */
   update(kind: string, key: string, after: KubeObject | undefined): void {
-    const objects = getOrInsert(this.#objects, kind);
+    const objects = this.#objectsOf(kind);
     const before = objects.get(key);
     if (after) objects.set(key, after);
     else objects.delete(key);
-    for (const [dependent, reads] of this.#dependents.get(`${kind}/${key}`) ?? []) {
+    for (const [dependent, reads] of this.#readsOf(`${kind}/${key}`)) {
       const changed = reads.some(
         ({ pick, picked }) => pick && this.#picks.of(after, pick) !== picked,
       );
@@ -87,8 +92,7 @@ export class DependencyTracker {
     if (this.#served.has(topic) === served) return;
     if (served) this.#served.add(topic);
     else this.#served.delete(topic);
-    for (const dependent of this.#dependents.get(topic)?.keys() ?? [])
-      this.props.enqueue(dependent, 'now');
+    for (const dependent of this.#dependents.of(topic)) this.props.enqueue(dependent, 'now');
   }
 
   /**
@@ -132,10 +136,12 @@ export class DependencyTracker {
       list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
         const topic = indexTopic(index, value);
         reads.push({ topic, pick: pick as unknown as Pick, picked: undefined });
-        return [...(this.#indexed.get(topic) ?? [])]
-          .sort(([a], [b]) => (a < b ? -1 : 1))
-          .filter(([, object]) => this.#picks.isReadable(object, pick as unknown as Pick))
-          .map(([, object]) => pick(object as O));
+        const objects = this.#objectsOf(index.kind);
+        return [...this.#indexed.of(topic)]
+          .sort()
+          .flatMap((key) => objects.get(key) ?? [])
+          .filter((object) => this.#picks.isReadable(object, pick as unknown as Pick))
+          .map((object) => pick(object as O));
       },
     };
     const commit = (): number => {
@@ -150,22 +156,29 @@ export class DependencyTracker {
     this.#replaceReads(dependent, []);
   }
 
+  #objectsOf(kind: string): Map<string, KubeObject> {
+    const found = this.#objects.get(kind);
+    if (found) return found;
+    const made = new Map<string, KubeObject>();
+    this.#objects.set(kind, made);
+    return made;
+  }
+
+  /** The dependents of a topic, each with its reads of the topic. */
+  *#readsOf(topic: string): Generator<readonly [dependent: string, reads: readonly Read[]]> {
+    for (const dependent of this.#dependents.of(topic)) {
+      const reads = this.#reads.get(dependent) ?? [];
+      yield [dependent, reads.filter((read) => read.topic === topic)];
+    }
+  }
+
   #replaceReads(dependent: string, reads: readonly Read[]): void {
-    for (const topic of this.#topics.get(dependent) ?? []) {
-      const dependents = this.#dependents.get(topic);
-      dependents?.delete(dependent);
-      if (dependents?.size === 0) this.#dependents.delete(topic);
+    for (const { topic } of this.#reads.get(dependent) ?? []) {
+      this.#dependents.delete(topic, dependent);
     }
-    for (const read of reads) {
-      const dependents = getOrInsert(this.#dependents, read.topic);
-      dependents.set(dependent, dependents.get(dependent)?.concat(read) ?? [read]);
-    }
-    if (reads.length > 0)
-      this.#topics.set(
-        dependent,
-        reads.map((read) => read.topic),
-      );
-    else this.#topics.delete(dependent);
+    for (const { topic } of reads) this.#dependents.add(topic, dependent);
+    if (reads.length > 0) this.#reads.set(dependent, reads);
+    else this.#reads.delete(dependent);
   }
 
   #reindex(
@@ -178,12 +191,10 @@ export class DependencyTracker {
     const now = new Set(after ? this.#indexValues.of(index, after, before) : []);
     for (const value of new Set([...old, ...now])) {
       const topic = indexTopic(index, value);
-      const members = getOrInsert(this.#indexed, topic);
-      if (after && now.has(value)) members.set(key, after);
-      else members.delete(key);
-      if (members.size === 0) this.#indexed.delete(topic);
+      if (now.has(value)) this.#indexed.add(topic, key);
+      else this.#indexed.delete(topic, key);
       const moved = old.has(value) !== now.has(value);
-      for (const [dependent, reads] of this.#dependents.get(topic) ?? []) {
+      for (const [dependent, reads] of this.#readsOf(topic)) {
         const changed = reads.some(
           ({ pick }) => pick && this.#picks.of(before, pick) !== this.#picks.of(after, pick),
         );
@@ -273,12 +284,4 @@ function aligned(end: number, every: number, together: string): number {
 
 function indexTopic(index: { readonly name: string }, value: string): string {
   return `${index.name}=${value}`;
-}
-
-function getOrInsert<V>(map: Map<string, Map<string, V>>, key: string): Map<string, V> {
-  const found = map.get(key);
-  if (found) return found;
-  const made = new Map<string, V>();
-  map.set(key, made);
-  return made;
 }

@@ -130,7 +130,7 @@ export class HealthChecker {
     state: ReconcileState,
   ): readonly ProbeResult[] {
     const { namespace = '', uid } = resource.metadata;
-    const target = { owner: key, namespace, uid, planKey: state.plan?.key, probes };
+    const target = { owner: key, namespace, uid, planKey: state.planned?.key, probes };
     return this.props.probes?.results({ ...target, wasReady: isReady(resource) }) ?? [];
   }
 

@@ -49,8 +49,6 @@ export interface Plan {
   objects(): ReadonlyMap<string, KubeObject>;
   /** One of them, to apply it. */
   object(id: string): KubeObject | undefined;
-  /** Frees what is kept for `object`. All are applied: it synthesizes again where one is altered. */
-  release(): void;
 }
 
 /** All children of a plan, in its order. */
@@ -69,11 +67,13 @@ export interface PlanProps {
 /**
  * Synthesizes the tree of a resource and adds owner references. Retained objects get none, since they
  * outlive the resource: they are found by their labels.
+ * @param known stages of the same tree, which is then synthesized only if one of its objects is asked for
  */
 export function planOf(
   resource: Resource,
   { kinds, metadataKeys, onSynthesized }: PlanProps,
   build: (scope: Construct, id: string) => Chart | undefined,
+  known?: readonly PlannedStage[],
 ): Plan {
   const make = () => {
     const stages = synthesize(build).map((stage) => ({
@@ -83,27 +83,27 @@ export function planOf(
     onSynthesized?.(stages.reduce((sum, { objects }) => sum + objects.length, 0));
     return stages;
   };
-  const first = make();
   // Later stages are applied seconds later: a text is a tenth of the garbage that an object is.
-  let texts: ReadonlyMap<string, string> | undefined = textsOf(first, kinds);
-  const planned = first.map(({ waitForReady, blockedReason, objects }) => ({
-    waitForReady,
-    blockedReason,
-    children: objects.map((object) => {
-      const hash = hashOfText(texts?.get(idOf(object, kinds)) ?? '');
-      return plannedChild(object, hash, { kinds, metadataKeys });
-    }),
-  }));
+  let texts: ReadonlyMap<string, string> | undefined;
+  const plan = (): readonly PlannedStage[] => {
+    const first = make();
+    const made = (texts = textsOf(first, kinds));
+    return first.map(({ waitForReady, blockedReason, objects }) => ({
+      waitForReady,
+      blockedReason,
+      children: objects.map((object) => {
+        const hash = hashOfText(made.get(idOf(object, kinds)) ?? '');
+        return plannedChild(object, hash, { kinds, metadataKeys });
+      }),
+    }));
+  };
   return {
-    stages: planned,
+    stages: known ?? plan(),
     objects: () => byId(make(), kinds),
     object: (id) => {
       texts ??= textsOf(make(), kinds);
       const text = texts.get(id);
       return text === undefined ? undefined : (JSON.parse(text) as KubeObject);
-    },
-    release: () => {
-      texts = undefined;
     },
   };
 }

@@ -4,10 +4,11 @@ import type { Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Owner } from '../apply/prune.js';
+import { keepNewest } from '../keep-newest.js';
 import { childId } from '../cache/child.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
 import { labelled, type Ownership } from '../shards/ownership.js';
-import { planOf, type Plan, type PlanProps, type RecordHolder } from './plan.js';
+import { planOf, type Plan, type PlannedStage, type PlanProps, type RecordHolder } from './plan.js';
 import { keyOfResource, type ReconcileStates } from './state.js';
 
 export interface PlannerProps extends PlanProps {
@@ -17,7 +18,7 @@ export interface PlannerProps extends PlanProps {
   readonly ownership?: Ownership | undefined;
 }
 
-/** Plans that are kept for their next stage, of some 20 KiB each. */
+/** Plans whose objects are kept for their next stage, of some 20 KiB each. */
 const PLANS_HELD = 200;
 
 /** Reads the inputs of a resource and plans its children. */
@@ -43,19 +44,21 @@ export class Planner {
   /** The plan of a resource. It is synthesized again only if the spec or the inputs have changed. */
   plan(resource: Resource, inputs: unknown): Plan {
     const { kind } = this.props;
+    const { uid, generation } = resource.metadata;
     const state = this.states.of(resource);
-    const key = hashOf([resource.metadata.uid, resource.metadata.generation, inputs]);
-    if (state.plan?.key !== key) {
-      const plan = this.planOf(resource, (scope, id) =>
-        kind.chart(scope, id, { resource, inputs }),
-      );
-      this.#hold(keyOfResource(resource), plan);
-      state.plan = {
-        key,
-        plan: { ...plan, holder: this.holderOf(resource), owner: resource.metadata.uid },
-      };
-    }
-    return state.plan.plan;
+    const key = hashOf([uid, generation, inputs]);
+    const known = state.planned?.key === key ? state.planned.stages : undefined;
+    const held = this.#held.get(keyOfResource(resource));
+    if (known && held?.stages === known) return held;
+    const plan = this.planOf(
+      resource,
+      (scope, id) => kind.chart(scope, id, { resource, inputs }),
+      known,
+    );
+    state.planned = { key, stages: plan.stages };
+    const recorded = { ...plan, holder: this.holderOf(resource), owner: uid };
+    this.#hold(keyOfResource(resource), recorded);
+    return recorded;
   }
 
   /** The child that records which Jobs have succeeded. */
@@ -67,14 +70,17 @@ export class Planner {
     return { id: childId(kind, namespace, name), kind, namespace, name };
   }
 
-  planOf(resource: Resource, build: Parameters<typeof planOf>[2]): Plan {
+  planOf(
+    resource: Resource,
+    build: Parameters<typeof planOf>[2],
+    known?: readonly PlannedStage[],
+  ): Plan {
     const labels = this.props.ownership?.childLabels(resource);
-    return planOf(resource, this.props, (scope, id) => labelled(build(scope, id), labels));
+    return planOf(resource, this.props, (scope, id) => labelled(build(scope, id), labels), known);
   }
 
-  /** All stages of a plan are applied: only a repair needs its objects. */
-  applied(resource: Resource, plan: Plan): void {
-    plan.release();
+  /** All stages of the plan are applied: only a repair needs its objects. */
+  applied(resource: Resource): void {
     this.#held.delete(keyOfResource(resource));
   }
 
@@ -85,12 +91,7 @@ export class Planner {
   #hold(key: string, plan: Plan): void {
     this.#held.delete(key);
     this.#held.set(key, plan);
-    if (this.#held.size <= PLANS_HELD) return;
-    for (const [oldest, released] of this.#held) {
-      released.release();
-      this.#held.delete(oldest);
-      return;
-    }
+    keepNewest(this.#held, PLANS_HELD);
   }
 
   /** Kinds that the cluster does not serve, or not yet: no plan has objects of them. */

@@ -133,7 +133,7 @@ export class Reconciler {
     const retryMs = await resourceManager.retryFailedJobs(plan, state);
     const { changes, complete } = await resourceManager.apply(resource, plan);
     if (complete) {
-      this.#planner.applied(resource, plan);
+      this.#planner.applied(resource);
       const owner = this.#planner.ownerOf(resource);
       changes.push(...(await this.#cleanup.retainData(resource, plan)));
       changes.push(...(await resourceManager.pruner.prune(owner, plan, unserved)));

@@ -1,6 +1,6 @@
 import type { Problem } from '../../constructs/kit/errors.js';
 import { keyOf, type Resource } from '../../constructs/kit/object.js';
-import type { Plan } from './plan.js';
+import type { PlannedStage } from './plan.js';
 
 /** What is kept of a resource between two reconciles. It saves work and may be lost. */
 export interface ReconcileState {
@@ -8,8 +8,8 @@ export interface ReconcileState {
   /** The generation of which `problems` are known. */
   generation: number;
   problems: readonly Problem[];
-  /** The plan, and the hash of what it was made from. */
-  plan: { readonly key: string; readonly plan: Plan } | undefined;
+  /** The stages of the plan, and the hash of what it was made from. */
+  planned: { readonly key: string; readonly stages: readonly PlannedStage[] } | undefined;
   /** Since when the resource is not ready; milliseconds since 1970. */
   pendingSince: number | undefined;
   /** If diagnostics of a child were postponed: milliseconds until they are due. */
@@ -39,7 +39,7 @@ export class ReconcileStates {
         uid,
         generation: -1,
         problems: [],
-        plan: undefined,
+        planned: undefined,
         pendingSince: undefined,
         diagnoseAfterMs: undefined,
         finalizerRemoved: false,

@@ -9,7 +9,7 @@ import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { Stage } from '../../constructs/kit/stage.js';
-import { planOf, type Plan } from '../../runner/reconcile/plan.js';
+import { planOf, type Plan, type PlannedStage } from '../../runner/reconcile/plan.js';
 
 export const METADATA_KEYS = metadataKeysFor(DEFAULT_API_GROUP);
 export const KINDS = new Map(
@@ -41,10 +41,17 @@ export interface Wanted {
   readonly [field: string]: unknown;
 }
 
+interface PlanOptions {
+  readonly resource?: Resource;
+  /** Called for each synthesis. */
+  readonly onMade?: () => unknown;
+  readonly known?: readonly PlannedStage[];
+}
+
 /** A plan of stages of objects. */
 export function aPlan(
   stages: readonly (readonly Wanted[])[],
-  { resource = BENCH, onMade = (): unknown => undefined } = {},
+  { resource = BENCH, onMade = () => undefined, known }: PlanOptions = {},
 ): Plan {
   return planOf(
     resource,
@@ -70,5 +77,6 @@ export function aPlan(
       });
       return chart;
     },
+    known,
   );
 }

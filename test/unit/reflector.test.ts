@@ -393,7 +393,8 @@ describe('a reflector after etcd was restored from a backup', { concurrency: tru
         },
       },
       sink: {
-        replace: (_objects, version, how) => void lists.push(`${version} ${how?.restored === true}`),
+        replace: (_objects, version, how) =>
+          void lists.push(`${version} ${how?.restored === true}`),
         upsert: () => undefined,
         remove: () => undefined,
       },

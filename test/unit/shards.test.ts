@@ -214,7 +214,8 @@ describe('the owner of a resource', () => {
     });
     const seen: string[] = [];
     const sink = ownership({ index: 0, shards: 3 }).ofOwn({
-      replace: (all) => void seen.push(`replace ${all.map(({ metadata }) => metadata.name).join()}`),
+      replace: (all) =>
+        void seen.push(`replace ${all.map(({ metadata }) => metadata.name).join()}`),
       upsert: ({ metadata }) => seen.push(`upsert ${metadata.name}`),
       remove: ({ metadata }) => seen.push(`remove ${metadata.name}`),
     });

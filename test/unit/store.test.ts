@@ -178,7 +178,8 @@ describe('a list', () => {
       for (const [key, value] of Object.entries(many(0))) store.upsert(key, value);
       const replaced = store.replace(listed(many(500)), '9');
       await setImmediate();
-      for (const key of ['k0', 'k499', 'k500', 'k1499', 'new']) store.upsert(key, at(12, 'written'));
+      for (const key of ['k0', 'k499', 'k500', 'k1499', 'new'])
+        store.upsert(key, at(12, 'written'));
       await replaced;
       const written = [...store.entries()].filter(([, { text }]) => text === 'written');
       assert.deepEqual(written.map(([key]) => key).sort(), ['k0', 'k1499', 'k499', 'k500', 'new']);
