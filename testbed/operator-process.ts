@@ -54,6 +54,8 @@ export class OperatorProcess {
     private readonly child: ChildProcess,
     private readonly metricsPort: number,
     private readonly allocated: () => number,
+    /** The end of its log. */
+    private readonly log: () => string,
   ) {}
 
   /**
@@ -90,31 +92,35 @@ export class OperatorProcess {
     process.once('exit', kill);
     child.once('exit', () => process.off('exit', kill));
     if (options.logFile) child.stderr.pipe(createWriteStream(options.logFile, { flags: 'a' }));
+    let log = '';
     await new Promise<void>((resolve, reject) => {
-      let log = '';
       child.stderr.on('data', (chunk: Buffer) => {
         log += chunk.toString();
         if (log.includes('caches are filled')) resolve();
         log = log.slice(-4_000);
       });
-      child.once('exit', (code) => {
-        reject(new Error(`the operator ended with exit code ${code ?? 'none'}:\n${log}`));
+      child.once('exit', () => {
+        reject(endedEarly(child, log));
       });
     });
-    return new OperatorProcess(child, port, allocated);
+    return new OperatorProcess(child, port, allocated, () => log);
   }
 
   /** Rejects when the process exits; never resolves. */
   get failed(): Promise<never> {
     return new Promise((_resolve, reject) => {
-      this.child.once('exit', (code) => {
-        reject(new Error(`the operator ended with exit code ${code ?? 'none'}`));
+      this.child.once('exit', () => {
+        reject(endedEarly(this.child, this.log()));
       });
     });
   }
 
-  /** Seconds of CPU so far. Unlike `usage`, it costs the operator nothing. */
-  cpu(): Promise<number> {
+  /**
+   * Seconds of CPU so far. Unlike `usage`, it costs the operator nothing.
+   * @throws with the end of its log where it has ended
+   */
+  async cpu(): Promise<number> {
+    this.#requireRunning();
     return cpuSecondsOf(this.#pid);
   }
 
@@ -137,12 +143,14 @@ export class OperatorProcess {
 
   /** The most memory that it has had, in MiB. */
   async peakMemory(): Promise<number> {
+    this.#requireRunning();
     const status = await readFile(`/proc/${this.#pid}/status`, 'utf8');
     return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;
   }
 
   /** The memory that it has now, in MiB. */
   async memory(): Promise<number> {
+    this.#requireRunning();
     const status = await readFile(`/proc/${this.#pid}/status`, 'utf8');
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;
   }
@@ -157,15 +165,24 @@ export class OperatorProcess {
   }
 
   async stop(): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    if (!this.running) return;
     const exited = new Promise((resolve) => this.child.once('exit', resolve));
     this.child.kill('SIGTERM');
     await exited;
   }
 
+  #requireRunning(): void {
+    if (!this.running) throw endedEarly(this.child, this.log());
+  }
+
   get #pid(): number {
     return this.child.pid ?? 0;
   }
+}
+
+function endedEarly({ exitCode, signalCode }: ChildProcess, log: string): Error {
+  const how = signalCode ?? `exit code ${exitCode ?? 'none'}`;
+  return new Error(`the operator ended with ${how}:\n${log}`);
 }
 
 /** What was used between two moments. */

@@ -4,6 +4,7 @@ import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { startControlPlane, type ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { numberedSteps, printProgress } from '../../testbed/controlplane/progress.js';
+import { exitOnSignal } from '../../testbed/controlplane/signal.js';
 import { applyCrds } from '../../testbed/crds.js';
 import { type AdmissionFigure, measureAdmission } from './admission.js';
 import { type DocumentFigures, measureDocuments } from './documents.js';
@@ -56,6 +57,8 @@ const options: SitesOptions = {
   nodeFlags: values['node-flags'].split(' ').filter(Boolean),
   step: numberedSteps(stepCount(), printProgress),
 };
+
+exitOnSignal();
 
 if (values.fleet !== undefined) {
   await printFleet(values.fleet);

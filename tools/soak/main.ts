@@ -9,6 +9,7 @@ import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { numberedSteps, type Portion, printProgress } from '../../testbed/controlplane/progress.js';
+import { exitOnSignal } from '../../testbed/controlplane/signal.js';
 import { applyCrds } from '../../testbed/crds.js';
 import { orphans, stuck } from './checks.js';
 import { randomChoice } from './random-choice.js';
@@ -120,6 +121,7 @@ function result(what: string, found: readonly string[]): boolean {
 }
 
 say(`seed: ${seed}, sites: ${sites}`);
+exitOnSignal();
 const cp = await startControlPlane({
   prepare: applyCrds,
   persistentVolumes: 50 + Math.ceil(sites / 20),
