@@ -17,7 +17,12 @@ const RESOLVE_SERVICES = fileURLToPath(new URL('resolve-services.js', import.met
  * the memory.
  */
 export const NODE_FLAGS = ['--max-semi-space-size=2', '--heap-growing-percent=20'];
-const ENVIRONMENT = { MALLOC_ARENA_MAX: '1' };
+/** As in the Dockerfile: glibc gives unused memory back. */
+export const MALLOC = {
+  MALLOC_ARENA_MAX: '1',
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+};
 /** What the operator has used so far. */
 export interface Usage {
   /** Seconds of CPU, of all threads. */
@@ -81,7 +86,7 @@ export class OperatorProcess {
       ],
       {
         env: {
-          ...{ ...process.env, ...ENVIRONMENT, KUBECONFIG: options.kubeconfig },
+          ...{ ...process.env, ...MALLOC, KUBECONFIG: options.kubeconfig },
           [SERVICE_ADDRESSES]: JSON.stringify(serviceAddresses ?? {}),
         },
         stdio: ['ignore', 'pipe', 'pipe'],

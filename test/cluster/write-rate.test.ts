@@ -12,6 +12,7 @@ import { ProxiedOperators } from './support/proxied-operators.js';
 import { assertSameObjects, snapshot } from './support/snapshot.js';
 import { at, kindNamed, type Live } from './support/objects.js';
 import type { Operator } from './support/operator.js';
+import { MALLOC } from '../../testbed/operator-process.js';
 
 const STORM_MS = 10_000;
 const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
@@ -25,7 +26,7 @@ before(async () => {
   operators = new ProxiedOperators(cluster);
   namespace = await cluster.namespace();
   // Garbage is collected early, much as in the image: what grows is then what is kept.
-  const env = { NODE_OPTIONS: '--max-semi-space-size=2', MALLOC_ARENA_MAX: '1' };
+  const env = { NODE_OPTIONS: '--max-semi-space-size=2', ...MALLOC };
   operator = await operators.start(undefined, { namespaces: [namespace], env });
   await cluster.apply(
     namespace,

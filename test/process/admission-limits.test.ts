@@ -11,6 +11,7 @@ import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import type { AdmissionResponse } from '../../runner/admission/review.js';
 import { MINIMAL } from '../unit/schema-manifests.js';
 import type { Started } from '../../testbed/webhook-process.js';
+import { MALLOC, NODE_FLAGS } from '../../testbed/operator-process.js';
 
 const MIB = 1024 * 1024;
 /** What the process may grow by after each of these requests, garbage collected. */
@@ -23,11 +24,8 @@ before(async () => {
   const module = fileURLToPath(new URL('../../testbed/webhook-process.js', import.meta.url));
   // As little heap as a container of 512 MiB has left for it, and the flags of the image.
   child = fork(module, {
-    execArgv: [
-      ...['--expose-gc', '--max-old-space-size=96'],
-      ...['--max-semi-space-size=2', '--heap-growing-percent=20'],
-    ],
-    env: { ...process.env, MALLOC_ARENA_MAX: '1' },
+    execArgv: ['--expose-gc', '--max-old-space-size=96', ...NODE_FLAGS],
+    env: { ...process.env, ...MALLOC },
   });
   [started] = (await once(child, 'message')) as [Started];
   agent = new Agent({ connect: { ca: started.ca }, connections: 64 });

@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { GENERATED, installManifest } from '../../cli/commands/install/manifest.js';
 import { parseConfig } from '../../runner/config/config.js';
 import { VERSION } from '../../runner/version.js';
+import { MALLOC, NODE_FLAGS } from '../../testbed/operator-process.js';
 import { install, type Installed, the } from './install-manifest.js';
 
 const ROOT = new URL('../../../../', import.meta.url);
@@ -153,6 +154,16 @@ describe('the install manifest', () => {
       assert.deepEqual({ metadata, spec }, { metadata: crd.metadata, spec: crd.spec });
     }
   });
+});
+
+test('the operator runs in tests and by `npm run operator` with the settings of its image', () => {
+  const dockerfile = read('Dockerfile');
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  const malloc = Object.entries(MALLOC).map(([name, value]) => `${name}=${value}`);
+  assert.deepEqual(dockerfile.match(/(?<= )MALLOC_\S+/g), malloc);
+  assert.match(dockerfile, new RegExp(`ENTRYPOINT \\["node", "${NODE_FLAGS.join('", "')}", "dist`));
+  const command = [...malloc, 'exec', 'node', ...NODE_FLAGS, 'dist'].join(' ');
+  assert.ok(scripts['operator']?.includes(command), scripts['operator']);
 });
 
 test('the Dockerfile copies existing files that .dockerignore does not exclude', () => {

@@ -6,7 +6,7 @@ import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { PersistentVolumeClaim } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { NODE_FLAGS } from '../../testbed/operator-process.js';
+import { MALLOC, NODE_FLAGS } from '../../testbed/operator-process.js';
 import { BENCH_NAME, siteObjects } from './workload.js';
 
 /** The operator's default number of concurrent reconciles. */
@@ -37,7 +37,7 @@ export async function runBareLoop(
 ): Promise<BareLoop> {
   const child = fork(fileURLToPath(import.meta.url), [kubeconfig, String(sites), namespace], {
     execArgv: NODE_FLAGS,
-    env: { ...process.env, MALLOC_ARENA_MAX: '1' },
+    env: { ...process.env, ...MALLOC },
   });
   const exited = once(child, 'exit').then(([code]) => {
     throw new Error(`the bare loop ended with exit code ${String(code)}`);
