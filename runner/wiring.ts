@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { objectKind } from '../constructs/kit/definition.js';
 import { metadataKeysFor, type MetadataKeys } from '../constructs/kit/labels.js';
-import { keyOfObject, type KubeObject } from '../constructs/kit/object.js';
+import { joined, keyOfObject, type KubeObject } from '../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema/admit.js';
 import { BATCHES, KINDS, type AnyBatch, type AnyKind } from '../constructs/registry.js';
@@ -188,8 +188,8 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
         if ((ownership?.shard.index ?? 0) === 0) metrics.resources(kind, namespace, count);
       },
       enqueue: (key) => {
-        enqueue(`${kind}/${key}`, 'now');
-        for (const { name } of batchesOfKind) enqueue(`${name}/${key}`, 'soon');
+        enqueue(joined(kind, key), 'now');
+        for (const { name } of batchesOfKind) enqueue(joined(name, key), 'soon');
       },
     });
     return [kind, store] as const;
@@ -229,7 +229,7 @@ function enqueueMoved(
 ): void {
   const { reader } = dependencies.track('');
   for (const { kind: dependent, index } of ownership.moved(kind, key)) {
-    for (const of of reader.list(index, key, keyOfObject)) enqueue(`${dependent}/${of}`, 'now');
+    for (const of of reader.list(index, key, keyOfObject)) enqueue(joined(dependent, of), 'now');
   }
 }
 

@@ -50,7 +50,15 @@ export type ObjectKey = string;
 
 /** The key of an object: `<namespace>/<name>`; a cluster-scoped object's starts with `/`. */
 export function keyOf(namespace: string | undefined, name: string): ObjectKey {
-  return `${namespace ?? ''}/${name}`;
+  return joined(namespace ?? '', name);
+}
+
+/**
+ * A key from its parts, with slashes. A template would keep the parts beside the text: 70 bytes for each
+ * of a large fleet's keys.
+ */
+export function joined(...parts: readonly string[]): string {
+  return parts.join('/');
 }
 
 /** The key of an object among those of its kind. */

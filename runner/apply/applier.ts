@@ -2,7 +2,7 @@ import { METADATA } from '../api/media-type.js';
 import { randomBytes } from 'node:crypto';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import { ownerValue, type MetadataKeys } from '../../constructs/kit/labels.js';
-import { groupOf, keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import { joined, groupOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import {
   type ApiError,
@@ -449,7 +449,7 @@ function foreignOwner(
 
 /** As `Child.owner` names a resource. */
 function ownerKey({ kind, metadata }: Resource): string {
-  return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
+  return joined(kind, metadata.namespace ?? '', metadata.name);
 }
 
 /** Whether an object is labelled as the child of another resource. */

@@ -1,7 +1,7 @@
 import type { Batch, BatchProgress } from '../../constructs/kit/batch.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import { isPaused, type MetadataKeys } from '../../constructs/kit/labels.js';
-import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { joined, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Applier } from '../apply/applier.js';
 import type { ResourceManager } from '../apply/resource-manager.js';
@@ -393,7 +393,7 @@ export class BatchController {
   }
 
   #dependentOf(key: string): string {
-    return `${this.name}/${key}`;
+    return joined(this.name, key);
   }
 }
 

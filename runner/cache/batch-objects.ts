@@ -1,4 +1,4 @@
-import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
+import { joined, keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import type { DependencyTracker } from './dependencies.js';
 
 /** Requests, results and progress of batches, in memory: see `StatusResult.batchObjects`. */
@@ -29,5 +29,5 @@ export class BatchObjects {
 }
 
 function idOf({ kind, metadata }: KubeObject): string {
-  return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
+  return joined(kind, metadata.namespace ?? '', metadata.name);
 }

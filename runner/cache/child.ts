@@ -3,8 +3,8 @@ import { equal } from '../../constructs/kit/equal.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import { healthOf, unreadable, type Health } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL, type MetadataKeys } from '../../constructs/kit/labels.js';
-import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js';
-import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
+import { groupOf, joined, type KubeObject } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { readRuns, type CompletedRuns } from './completed-runs.js';
 import { isBeforeApply, ownedHash, owns } from './owned-fields.js';
 
@@ -62,7 +62,7 @@ export interface Child {
 }
 
 export function childId(kind: ObjectKind, namespace: string, name: string): string {
-  return `${kindId(kind)}/${keyOf(namespace, name)}`;
+  return joined(kind.apiVersion, kind.kind, namespace, name);
 }
 
 interface Workload extends KubeObject {
@@ -172,14 +172,14 @@ function ownerOf(object: KubeObject, metadataKeys: MetadataKeys): string | undef
   const { namespace = '', labels = {} } = object.metadata;
   const controller = controllerOf(object);
   const batch = labels[metadataKeys.batch];
-  if (controller && batch !== undefined) return `${batch}/${keyOf(namespace, controller.name)}`;
+  if (controller && batch !== undefined) return joined(batch, namespace, controller.name);
   if (controller && controller.kind !== 'CronJob') {
     const group = groupOf(controller.apiVersion);
     const kind = group === metadataKeys.group ? controller.kind : `${controller.kind}.${group}`;
-    return `${kind}/${keyOf(namespace, controller.name)}`;
+    return joined(kind, namespace, controller.name);
   }
   const [kind, ...name] = labels[metadataKeys.owner]?.split('.') ?? [];
-  return kind && name.length > 0 ? `${kind}/${keyOf(namespace, name.join('.'))}` : undefined;
+  return kind && name.length > 0 ? joined(kind, namespace, name.join('.')) : undefined;
 }
 
 function controllerOf({ metadata }: KubeObject) {

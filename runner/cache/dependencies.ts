@@ -1,7 +1,7 @@
 import { canonicalJson, hashOf, hashOfText } from '../../constructs/kit/hash.js';
 import type { Index, ClusterReader } from '../../constructs/kit/kind.js';
 import { Waiting, messageOf } from '../../constructs/kit/errors.js';
-import { keyOf, keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
+import { joined, keyOf, keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Settings } from '../../constructs/kit/settings.js';
 import type { OnUnusable } from './isolation.js';
@@ -65,7 +65,7 @@ export class DependencyTracker {
     const before = objects.get(key);
     if (after) objects.set(key, after);
     else objects.delete(key);
-    for (const [dependent, reads] of this.#readsOf(`${kind}/${key}`)) {
+    for (const [dependent, reads] of this.#readsOf(joined(kind, key))) {
       const changed = reads.some(
         ({ pick, picked }) => pick && this.#picks.of(after, pick) !== picked,
       );
@@ -127,7 +127,7 @@ export class DependencyTracker {
         const object = this.#objects.get(kind)?.get(key) as O | undefined;
         const constant = pick as unknown as Pick;
         reads.push({
-          topic: `${kind}/${key}`,
+          topic: joined(kind, key),
           pick: constant,
           picked: this.#picks.of(object, constant),
         });
@@ -283,5 +283,5 @@ function aligned(end: number, every: number, together: string): number {
 }
 
 function indexTopic(index: { readonly name: string }, value: string): string {
-  return `${index.name}=${value}`;
+  return [index.name, value].join('=');
 }

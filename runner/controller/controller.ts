@@ -1,6 +1,6 @@
 import type { ConditionResult } from '../../constructs/kit/condition.js';
 import { isPaused } from '../../constructs/kit/labels.js';
-import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { joined, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { referenceName } from '../../constructs/kit/reference.js';
@@ -316,7 +316,7 @@ export class Controller {
   }
 
   #setBatchObjects(key: string, objects: readonly KubeObject[]): void {
-    this.props.batchObjects.set(`${this.#kindName}/${key}`, objects);
+    this.props.batchObjects.set(joined(this.#kindName, key), objects);
   }
 
   #resource(key: string): OwnResource | undefined {

@@ -1,6 +1,6 @@
 import { hashOf } from '../../constructs/kit/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
-import type { Resource } from '../../constructs/kit/object.js';
+import { joined, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Owner } from '../apply/prune.js';
@@ -107,6 +107,6 @@ export class Planner {
   }
 
   dependentOf(key: string): string {
-    return `${this.props.kind.definition.kind}/${key}`;
+    return joined(this.props.kind.definition.kind, key);
   }
 }

@@ -1,6 +1,12 @@
 import { ApiObject, JsonPatch, type Chart } from 'cdk8s';
 import type { Index } from '../../constructs/kit/kind.js';
-import { keyOf, keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import {
+  joined,
+  keyOf,
+  keyOfObject,
+  type KubeObject,
+  type Resource,
+} from '../../constructs/kit/object.js';
 import { referenceName, type Reference } from '../../constructs/kit/reference.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
@@ -100,7 +106,7 @@ export class Ownership {
       reference?.kind === kind ? [{ kind: name, index: indexOf(name, reference) }] : [],
     );
     if (!this.#references.get(kind) || dependents.length === 0) return [];
-    this.#movedAt.set(`${kind}/${key}`, this.props.now());
+    this.#movedAt.set(joined(kind, key), this.props.now());
     keepNewest(this.#movedAt, KEPT_BUCKETS);
     return dependents;
   }
@@ -110,7 +116,8 @@ export class Ownership {
     const reference = this.#references.get(resource.kind);
     const name = reference && referenceName(resource, reference);
     if (name === undefined) return 0;
-    const parent = `${reference?.kind ?? ''}/${keyOf(resource.metadata.namespace, name)}`;
+    const { namespace = '' } = resource.metadata;
+    const parent = joined(reference?.kind ?? '', namespace, name);
     const at = this.#movedAt.get(parent);
     return at === undefined ? 0 : Math.max(0, at + SETTLE_MS - this.props.now());
   }
