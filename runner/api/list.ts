@@ -1,5 +1,6 @@
 import { METADATA_LIST } from './media-type.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { forEachInTurns } from '../turns.js';
 import type { Client } from './client.js';
 
 export interface ListOptions {
@@ -53,10 +54,11 @@ export async function listAll(
     // The items of a list have no kind.
     const { apiVersion } = page;
     const kind = page.kind.replace(/List$/, '');
-    for (const item of page.items ?? []) {
+    const keep = (item: KubeObject): void => {
       const object = { ...item, apiVersion, kind };
       items.push(compact ? compact(object) : object);
-    }
+    };
+    await forEachInTurns(page.items ?? [], keep, signal);
     next = versionOnly ? undefined : page.metadata.continue || undefined;
     resourceVersion = page.metadata.resourceVersion;
   } while (next);

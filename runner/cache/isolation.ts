@@ -1,9 +1,9 @@
-import { setImmediate } from 'node:timers/promises';
 import { keepNewest } from '../keep-newest.js';
 import { messageOf } from '../../constructs/kit/errors.js';
 import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
+import { forEachInTurns } from '../turns.js';
 import type { Sink } from './reflector.js';
 
 /** What of an object could not be done; the values of a metric's label. */
@@ -45,11 +45,8 @@ export class FailedObjects extends Error {
   }
 }
 
-/** Objects of one turn of the event loop: some 5 ms. */
-const PORTION = 100;
-
 /**
- * Does some work for each key, whatever becomes of the others, a portion in each turn of the event loop.
+ * Does some work for each key, whatever becomes of the others: see `forEachInTurns`.
  * @throws FailedObjects afterwards, if any failed
  * @throws the reason of the signal, once it is aborted
  */
@@ -59,19 +56,14 @@ export async function forEach<T>(
   signal?: AbortSignal,
 ): Promise<void> {
   const failures: { key: string; error: unknown }[] = [];
-  let done = 0;
-  for (const [key, value] of entries) {
-    if (done > 0 && done % PORTION === 0) {
-      await setImmediate();
-      signal?.throwIfAborted();
-    }
-    done += 1;
+  const isolate = ([key, value]: readonly [string, T]): void => {
     try {
       work(key, value);
     } catch (error) {
       failures.push({ key, error });
     }
-  }
+  };
+  await forEachInTurns(entries, isolate, signal);
   if (failures.length > 0) throw new FailedObjects(failures);
 }
 
