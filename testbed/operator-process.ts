@@ -147,17 +147,13 @@ export class OperatorProcess {
   }
 
   /** The most memory that it has had, in MiB. */
-  async peakMemory(): Promise<number> {
-    this.#requireRunning();
-    const status = await readFile(`/proc/${this.#pid}/status`, 'utf8');
-    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;
+  peakMemory(): Promise<number> {
+    return this.#memory('VmHWM');
   }
 
   /** The memory that it has now, in MiB. */
-  async memory(): Promise<number> {
-    this.#requireRunning();
-    const status = await readFile(`/proc/${this.#pid}/status`, 'utf8');
-    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;
+  memory(): Promise<number> {
+    return this.#memory('VmRSS');
   }
 
   get running(): boolean {
@@ -174,6 +170,12 @@ export class OperatorProcess {
     const exited = new Promise((resolve) => this.child.once('exit', resolve));
     this.child.kill('SIGTERM');
     await exited;
+  }
+
+  async #memory(field: 'VmHWM' | 'VmRSS'): Promise<number> {
+    this.#requireRunning();
+    const status = await readFile(`/proc/${this.#pid}/status`, 'utf8');
+    return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) / 1024;
   }
 
   #requireRunning(): void {

@@ -2,7 +2,13 @@ import { METADATA } from '../api/media-type.js';
 import { randomBytes } from 'node:crypto';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import { ownerValue, type MetadataKeys } from '../../constructs/kit/labels.js';
-import { joined, groupOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import {
+  groupOf,
+  joined,
+  keyOfObject,
+  type KubeObject,
+  type Resource,
+} from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import {
   type ApiError,
@@ -448,8 +454,8 @@ function foreignOwner(
 }
 
 /** As `Child.owner` names a resource. */
-function ownerKey({ kind, metadata }: Resource): string {
-  return joined(kind, metadata.namespace ?? '', metadata.name);
+function ownerKey(resource: Resource): string {
+  return joined(resource.kind, keyOfObject(resource));
 }
 
 /** Whether an object is labelled as the child of another resource. */

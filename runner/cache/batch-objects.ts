@@ -1,4 +1,4 @@
-import { joined, keyOf, type KubeObject } from '../../constructs/kit/object.js';
+import { joined, keyOf, keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
 import type { DependencyTracker } from './dependencies.js';
 
 /** Requests, results and progress of batches, in memory: see `StatusResult.batchObjects`. */
@@ -28,6 +28,6 @@ export class BatchObjects {
   }
 }
 
-function idOf({ kind, metadata }: KubeObject): string {
-  return joined(kind, metadata.namespace ?? '', metadata.name);
+function idOf(object: KubeObject): string {
+  return joined(object.kind, keyOfObject(object));
 }

@@ -8,6 +8,7 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { childId, childOf, sameChild, unreadableChild, type Child } from './child.js';
 import type { OnUnusable } from './isolation.js';
 import type { Replacement } from './reflector.js';
+import { Multimap } from './multimap.js';
 import { Store } from './store.js';
 
 /** What was applied last, and the hash of our fields in the response. */
@@ -26,7 +27,7 @@ const ENDED_KEPT = 2_000;
 /** All children of all resources, by id and by owner, and what was last applied to each. */
 export class ChildCache {
   readonly #store = new Store<Child>(sameChild);
-  readonly #byOwner = new Map<string, Set<string>>();
+  readonly #byOwner = new Multimap();
   readonly #applied = new Map<string, Applied>();
   /** Jobs that had succeeded when they were deleted, by id. */
   readonly #ended = new Map<string, Child>();
@@ -40,8 +41,8 @@ export class ChildCache {
     this.#store.onChange((id, before, after) => {
       for (const owner of new Set([before?.owner, after?.owner])) {
         if (owner === undefined) continue;
-        if (after?.owner === owner) this.#link(owner, id);
-        else this.#unlink(owner, id);
+        if (after?.owner === owner) this.#byOwner.add(owner, id);
+        else this.#byOwner.delete(owner, id);
         onChange(owner, before, after);
       }
       if (!after) this.#applied.delete(id);
@@ -60,7 +61,7 @@ export class ChildCache {
 
   /** The children of a resource: `<kind>/<namespace>/<name>`. */
   of(owner: string): readonly Child[] {
-    return [...(this.#byOwner.get(owner) ?? [])].flatMap((id) => this.#store.get(id) ?? []);
+    return [...this.#byOwner.of(owner)].flatMap((id) => this.#store.get(id) ?? []);
   }
 
   /**
@@ -168,17 +169,6 @@ export class ChildCache {
       this.onUnusable(kind.kind, `${child.namespace}/${child.name}`, 'parse', error);
       return child;
     }
-  }
-
-  #link(owner: string, id: string): void {
-    const ids = this.#byOwner.get(owner) ?? new Set();
-    this.#byOwner.set(owner, ids.add(id));
-  }
-
-  #unlink(owner: string, id: string): void {
-    const ids = this.#byOwner.get(owner);
-    ids?.delete(id);
-    if (ids?.size === 0) this.#byOwner.delete(owner);
   }
 }
 

@@ -136,7 +136,7 @@ export class DependencyTracker {
       list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
         const topic = indexTopic(index, value);
         reads.push({ topic, pick: pick as unknown as Pick, picked: undefined });
-        const objects = this.#objectsOf(index.kind);
+        const objects = this.objects(index.kind);
         return [...this.#indexed.of(topic)]
           .sort()
           .flatMap((key) => objects.get(key) ?? [])

@@ -2,7 +2,7 @@ import { keepNewest } from '../keep-newest.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { equal } from '../../constructs/kit/equal.js';
 import {
-  keyOf,
+  keyOfObject,
   type KubeObject,
   type ObjectKey,
   type Resource,
@@ -244,8 +244,4 @@ function withoutOwnChanges(object: KubeObject): unknown {
 function withoutVersion(object: KubeObject): KubeObject {
   const { resourceVersion: _version, ...metadata } = object.metadata;
   return { ...object, metadata };
-}
-
-function keyOfObject({ metadata }: KubeObject): string {
-  return keyOf(metadata.namespace, metadata.name);
 }

@@ -1,6 +1,6 @@
 import { hashOf } from '../../constructs/kit/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
-import { joined, type Resource } from '../../constructs/kit/object.js';
+import { joined, keyOfObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Owner } from '../apply/prune.js';
@@ -9,7 +9,7 @@ import { childId } from '../cache/child.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
 import { labelled, type Ownership } from '../shards/ownership.js';
 import { planOf, type Plan, type PlannedStage, type PlanProps, type RecordHolder } from './plan.js';
-import { keyOfResource, type ReconcileStates } from './state.js';
+import type { ReconcileStates } from './state.js';
 
 export interface PlannerProps extends PlanProps {
   readonly kind: AnyKind;
@@ -48,7 +48,8 @@ export class Planner {
     const state = this.states.of(resource);
     const key = hashOf([uid, generation, inputs]);
     const known = state.planned?.key === key ? state.planned.stages : undefined;
-    const held = this.#held.get(keyOfResource(resource));
+    const name = keyOfObject(resource);
+    const held = this.#held.get(name);
     if (known && held?.stages === known) return held;
     const plan = this.planOf(
       resource,
@@ -57,7 +58,7 @@ export class Planner {
     );
     state.planned = { key, stages: plan.stages };
     const recorded = { ...plan, holder: this.holderOf(resource), owner: uid };
-    this.#hold(keyOfResource(resource), recorded);
+    this.#hold(name, recorded);
     return recorded;
   }
 
@@ -81,7 +82,7 @@ export class Planner {
 
   /** All stages of the plan are applied: only a repair needs its objects. */
   applied(resource: Resource): void {
-    this.#held.delete(keyOfResource(resource));
+    this.#held.delete(keyOfObject(resource));
   }
 
   forget(key: string): void {
@@ -103,7 +104,7 @@ export class Planner {
   }
 
   ownerOf(resource: Resource): Owner {
-    return { resource, key: this.dependentOf(keyOfResource(resource)) };
+    return { resource, key: this.dependentOf(keyOfObject(resource)) };
   }
 
   dependentOf(key: string): string {

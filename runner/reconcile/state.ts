@@ -1,5 +1,5 @@
 import type { Problem } from '../../constructs/kit/errors.js';
-import { keyOf, type Resource } from '../../constructs/kit/object.js';
+import { keyOfObject, type Resource } from '../../constructs/kit/object.js';
 import type { PlannedStage } from './plan.js';
 
 /** What is kept of a resource between two reconciles. It saves work and may be lost. */
@@ -31,7 +31,7 @@ export class ReconcileStates {
   constructor(private readonly validate: (resource: Resource) => readonly Problem[]) {}
 
   of(resource: Resource): ReconcileState {
-    const key = keyOfResource(resource);
+    const key = keyOfObject(resource);
     const { uid = '', generation = 0 } = resource.metadata;
     let state = this.#byKey.get(key);
     if (state?.uid !== uid) {
@@ -59,8 +59,4 @@ export class ReconcileStates {
   forget(key: string): void {
     this.#byKey.delete(key);
   }
-}
-
-export function keyOfResource({ metadata }: Resource): string {
-  return keyOf(metadata.namespace, metadata.name);
 }

@@ -116,8 +116,7 @@ export class Ownership {
     const reference = this.#references.get(resource.kind);
     const name = reference && referenceName(resource, reference);
     if (name === undefined) return 0;
-    const { namespace = '' } = resource.metadata;
-    const parent = joined(reference?.kind ?? '', namespace, name);
+    const parent = joined(reference?.kind ?? '', keyOf(resource.metadata.namespace, name));
     const at = this.#movedAt.get(parent);
     return at === undefined ? 0 : Math.max(0, at + SETTLE_MS - this.props.now());
   }

@@ -1,4 +1,4 @@
-import { joined } from '../../constructs/kit/object.js';
+import { keyOf } from '../../constructs/kit/object.js';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { VERSION } from '../version.js';
 
@@ -139,7 +139,7 @@ export class OperatorMetrics {
   }
 
   jobStatus(namespace: string, jobName: string, status: JobStatus): void {
-    const key = joined(namespace, jobName);
+    const key = keyOf(namespace, jobName);
     if (this.jobs.get(key) === status) return;
     this.forgetJob(namespace, jobName);
     this.jobs.set(key, status);
@@ -147,7 +147,7 @@ export class OperatorMetrics {
   }
 
   forgetJob(namespace: string, jobName: string): void {
-    const key = joined(namespace, jobName);
+    const key = keyOf(namespace, jobName);
     const status = this.jobs.get(key);
     if (status) this.job.remove({ job_name: jobName, namespace, status });
     this.jobs.delete(key);
@@ -299,7 +299,7 @@ class PhaseGauge {
   }
 
   set(namespace: string, name: string, phase: string | undefined): void {
-    const key = joined(namespace, name);
+    const key = keyOf(namespace, name);
     const before = this.present.get(key);
     if (before === phase) return;
     if (before !== undefined) this.gauge.remove({ namespace, name, phase: before });
@@ -323,7 +323,7 @@ class SuccessGauge {
   ) {}
 
   set({ namespace, name }: ResourceId, success: Success | undefined): void {
-    const key = joined(namespace, name);
+    const key = keyOf(namespace, name);
     const before = this.labels.get(key);
     const labels = success && { namespace, name, ...success.labels };
     if (before && JSON.stringify(before) !== JSON.stringify(labels)) {
