@@ -21,11 +21,10 @@ export function shardOf(bucket: number, shards: number): number {
   return best.shard;
 }
 
-/** The buckets of a shard, in their order. */
-export function bucketsOf(shard: number, shards: number): readonly number[] {
-  return Array.from({ length: BUCKETS }, (_, bucket) => bucket).filter(
-    (bucket) => shardOf(bucket, shards) === shard,
-  );
+/** The buckets of each shard, in their order; of a shard without any, none. */
+export function bucketsByShard(shards: number): ReadonlyMap<number, readonly number[]> {
+  const buckets = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
+  return Map.groupBy(buckets, (bucket) => shardOf(bucket, shards));
 }
 
 function hash(text: string): number {

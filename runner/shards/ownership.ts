@@ -12,7 +12,7 @@ import type { AnyKind } from '../../constructs/registry.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
 import type { Sink } from '../cache/reflector.js';
 import { keepNewest } from '../keep-newest.js';
-import { bucketOf, BUCKETS, shardOf } from './buckets.js';
+import { bucketOf, BUCKETS, bucketsByShard } from './buckets.js';
 
 /** A shard and how many there are. `index` -1 owns nothing: its caches only answer. */
 export interface ShardId {
@@ -41,7 +41,7 @@ export interface OwnershipProps {
 export class Ownership {
   readonly #references: ReadonlyMap<string, Reference | undefined>;
   readonly #buckets = new Map<string, number>();
-  readonly #own = new Set<number>();
+  readonly #own: ReadonlySet<number>;
   /** When a parent appeared or disappeared, by `<kind>/<namespace>/<name>`. */
   readonly #movedAt = new Map<string, number>();
 
@@ -50,9 +50,7 @@ export class Ownership {
     this.#references = new Map(
       kinds.map(({ definition, references }) => [definition.kind, references[0]]),
     );
-    for (let bucket = 0; bucket < BUCKETS; bucket++) {
-      if (shard.index >= 0 && shardOf(bucket, shard.shards) === shard.index) this.#own.add(bucket);
-    }
+    this.#own = new Set(bucketsByShard(shard.shards).get(shard.index));
   }
 
   get shard(): ShardId {

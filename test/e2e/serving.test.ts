@@ -70,6 +70,7 @@ suite('a bench and its sites serve requests', { skip }, () => {
       'a Dedicated site': ['second-gunicorn', ...workersOf('second')],
       'the same with workers scaled to zero': ['second-gunicorn'],
       'one worker': ['second-worker-short'],
+      ...Object.fromEntries(web.map((app) => [`${app} of the bench`, [`${BENCH}-${app}`]])),
     };
     for (const [what, apps] of Object.entries(rows)) {
       cluster.figures.add(`at rest: ${what}`, text(totalOf(usage, apps)));

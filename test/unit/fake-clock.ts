@@ -1,13 +1,12 @@
 import type { Clock } from '../../runner/clock.js';
 
-export const settle = async (): Promise<void> => {
-  for (let round = 0; round < 5; round++) await new Promise(setImmediate);
-};
+/** Lets what waits for nothing but promises go on. */
+export const settle = (): Promise<void> => new Promise(setImmediate);
 
 /** A clock that the test advances. */
 export class FakeClock implements Clock {
   private time = 0;
-  private readonly sleepers = new Set<{ readonly at: number; readonly enqueue: () => void }>();
+  private readonly sleepers = new Set<{ readonly at: number; readonly wake: () => void }>();
 
   monotonic(): number {
     return this.time;
@@ -18,12 +17,15 @@ export class FakeClock implements Clock {
   sleep(ms: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const sleeper = { at: this.time + ms, enqueue: resolve };
-      this.sleepers.add(sleeper);
-      signal.addEventListener('abort', () => {
+      const wake = (): void => {
+        // A loop that sleeps would leave a listener each time, and adding one looks at all others.
+        signal.removeEventListener('abort', wake);
         this.sleepers.delete(sleeper);
         resolve();
-      });
+      };
+      const sleeper = { at: this.time + ms, wake };
+      this.sleepers.add(sleeper);
+      signal.addEventListener('abort', wake);
     });
   }
 
@@ -33,9 +35,8 @@ export class FakeClock implements Clock {
     for (;;) {
       const due = [...this.sleepers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
       if (!due) break;
-      this.sleepers.delete(due);
       this.time = Math.max(this.time, due.at);
-      due.enqueue();
+      due.wake();
       await settle();
     }
     this.time = end;

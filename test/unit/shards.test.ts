@@ -5,7 +5,7 @@ import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { KINDS } from '../../constructs/registry.js';
 import { shareOf } from '../../runner/shards/balance.js';
-import { bucketOf, BUCKETS, bucketsOf, shardOf } from '../../runner/shards/buckets.js';
+import { bucketOf, BUCKETS, bucketsByShard, shardOf } from '../../runner/shards/buckets.js';
 import { Ownership, SETTLE_MS, type ShardId } from '../../runner/shards/ownership.js';
 
 const ALL = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
@@ -23,9 +23,10 @@ describe('buckets', () => {
   });
   test('belong to one shard each', () => {
     for (const shards of [1, 2, 3, 10, 64]) {
-      const all = Array.from({ length: shards }, (_, shard) => bucketsOf(shard, shards)).flat();
+      const byShard = bucketsByShard(shards);
+      assert.ok([...byShard.keys()].every((shard) => shard >= 0 && shard < shards));
       assert.deepEqual(
-        all.sort((a, b) => a - b),
+        [...byShard.values()].flat().sort((a, b) => a - b),
         ALL,
       );
     }
@@ -202,8 +203,7 @@ describe('the owner of a resource', () => {
     );
   });
   test('keeps only its children of a kind that all shards watch', async () => {
-    const own = bucketsOf(0, 3)[0] ?? -1;
-    const foreign = bucketsOf(1, 3)[0] ?? -1;
+    const [own = -1, foreign = -1] = [0, 1].map((shard) => bucketsByShard(3).get(shard)?.[0]);
     const secret = (name: string, bucket?: string): KubeObject => ({
       ...{ apiVersion: 'v1', kind: 'Secret' },
       metadata: {
