@@ -1,7 +1,7 @@
 /**
  * Runs all tests but those on a real node: `node dist/lib/test/run.js [part of a file name]…`.
- * Test files have a process each and share control planes. The longest files come first, so that none
- * of them is left at the end.
+ * Test files have a process each and share control planes. Files that need one come last: until then
+ * none is started. The longest files come first, so that none of them is left at the end.
  */
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -9,11 +9,11 @@ import path from 'node:path';
 
 import { cacheRoot } from '../testbed/controlplane/binaries.js';
 import { projectRoot } from '../testbed/root.js';
-import { startSharedControlPlanes } from './cluster/support/shared-control-plane.js';
+import { offerControlPlanes } from './cluster/support/shared-control-plane.js';
 import { runFiles } from './support/run-files.js';
 
-/** More than processors: most files wait for pods half of the time. */
-const CONCURRENCY = availableParallelism() + 3;
+/** One more than processors: files wait for pods. More files need more control planes, and took longer. */
+const CONCURRENCY = availableParallelism() + 1;
 /** Run as one file, `unit.js`, or not here. */
 const ELSEWHERE = ['unit', 'golden', 'e2e'];
 /** Files that take more than a minute on two busy processors, by their measured time. */
@@ -65,9 +65,15 @@ function filesWith(parts: readonly string[]): readonly string[] {
     .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
 }
 
+/** Whether a file leases a control plane. */
+function leases(name: string): boolean {
+  return name.startsWith('cluster/');
+}
+
 function rank(name: string): number {
   const place = LONGEST.indexOf(name);
-  return place === -1 ? LONGEST.length : place;
+  const turn = place === -1 ? LONGEST.length : place;
+  return leases(name) ? turn + LONGEST.length + 1 : turn;
 }
 
 function compiled(name: string): string {
@@ -79,8 +85,8 @@ process.env['NODE_COMPILE_CACHE'] ??= path.join(cacheRoot(), 'node-compile-cache
 const names = filesWith(process.argv.slice(2));
 if (names.length === 0)
   throw new Error(`no test file is named ${process.argv.slice(2).join(', ')}`);
-const sharing = names.filter((name) => name.startsWith('cluster/')).length;
-await using _controlPlanes = await startSharedControlPlanes(
+const sharing = names.filter(leases).length;
+await using _controlPlanes = await offerControlPlanes(
   sharing > 1 ? Math.min(sharing, CONCURRENCY) : 0,
 );
 process.exitCode = (await runFiles(names.map(compiled), CONCURRENCY)) ? 0 : 1;

@@ -1,10 +1,13 @@
 /**
  * Control planes that many test files use, one file at a time: a file leases one, and leaves behind
- * only what was there before. `npm test` starts them; a file that is run alone starts its own.
+ * only what was there before. `npm test` starts each at its first lease; a file that is run alone starts
+ * its own. One without work takes a tenth of a processor, so none is started before it is needed.
  */
-import { writeFileSync } from 'node:fs';
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync, watch, writeFileSync } from 'node:fs';
+import { mkdtemp, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { objectKind } from '../../../constructs/kit/definition.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
@@ -22,6 +25,10 @@ import { applyCrds } from '../../../testbed/crds.js';
 
 /** Folders of the shared control planes, separated by colons. */
 const VARIABLE = 'APP_OPERATOR_TEST_CONTROL_PLANES';
+
+/** Files in the folder of a control plane: the process that uses it, and, empty, that it is started. */
+const LEASE = 'lease';
+const STARTED = 'started';
 
 /** Collections of the whole cluster. What a file adds to them is deleted when its lease ends. */
 const CLUSTER_WIDE = [
@@ -49,19 +56,63 @@ export async function prepareCluster(api: AdminClient): Promise<void> {
   await Promise.all([applyCrds(api), refuseEvents(api)]);
 }
 
-/** Starts shared control planes and names them to the processes that this one starts. */
-export async function startSharedControlPlanes(count: number): Promise<AsyncDisposable> {
-  const controlPlanes = await Promise.all(
-    Array.from({ length: count }, () =>
-      startControlPlane({ persistentVolumes: 250, audit: true, prepare: prepareCluster }),
-    ),
-  );
-  process.env[VARIABLE] = controlPlanes.map(({ dataDir }) => dataDir).join(':');
+/**
+ * Offers control planes to the processes that this one starts. Each is a folder; it is started when a test
+ * file writes its lease there.
+ */
+export async function offerControlPlanes(count: number): Promise<AsyncDisposable> {
+  const folders = await Promise.all(Array.from({ length: count }, newFolder));
+  process.env[VARIABLE] = folders.join(':');
+  const ends = folders.map(startWhenLeased);
   return {
     [Symbol.asyncDispose]: async () => {
-      await Promise.all(controlPlanes.map((controlPlane) => controlPlane.stop()));
+      await Promise.all(ends.map((end) => end()));
+      const left = folders.map((folder) => rm(folder, { recursive: true, force: true }));
+      await Promise.all(left);
     },
   };
+}
+
+async function newFolder(): Promise<string> {
+  return realpath(await mkdtemp(path.join(tmpdir(), 'app-operator-controlplane-')));
+}
+
+/** @returns what ends the control plane, if it was started */
+function startWhenLeased(dataDir: string): () => Promise<void> {
+  let started: Promise<ControlPlane | undefined> | undefined;
+  const watcher = watch(dataDir, () => {
+    if (!existsSync(path.join(dataDir, LEASE))) return;
+    watcher.close();
+    started ??= startIn(dataDir);
+  });
+  return async () => {
+    watcher.close();
+    await (await started)?.stop();
+  };
+}
+
+/** Starts a control plane and tells the test file that waits for it. */
+async function startIn(dataDir: string): Promise<ControlPlane | undefined> {
+  const options = { persistentVolumes: 250, audit: true, prepare: prepareCluster };
+  let controlPlane: ControlPlane | undefined;
+  let problem = '';
+  try {
+    controlPlane = await startControlPlane({ ...options, dataDir, keep: false });
+  } catch (error) {
+    problem = String(error);
+  }
+  const file = path.join(dataDir, STARTED);
+  await writeFile(`${file}.new`, problem);
+  await rename(`${file}.new`, file);
+  return controlPlane;
+}
+
+/** Waits until the control plane of a folder is started. @throws Error if it cannot be */
+async function untilStarted(folder: string): Promise<void> {
+  const file = path.join(folder, STARTED);
+  while (!existsSync(file)) await sleep(50);
+  const problem = await readFile(file, 'utf8');
+  if (problem !== '') throw new Error(`no shared control plane: ${problem}`);
 }
 
 /** How a control plane was at the begin of a lease. */
@@ -93,8 +144,9 @@ export class Lease {
   /** Undefined where no shared control plane is free. */
   static async take(): Promise<Lease | undefined> {
     for (const folder of (process.env[VARIABLE] ?? '').split(':').filter(Boolean)) {
-      const file = path.join(folder, 'lease');
+      const file = path.join(folder, LEASE);
       if (!(await claimed(file))) continue;
+      await untilStarted(folder);
       const controlPlane = await attachControlPlane(folder);
       return new Lease(controlPlane, file, {
         auditSize: (await stat(controlPlane.auditLog ?? '')).size,
