@@ -91,7 +91,7 @@ function startWhenLeased(dataDir: string): () => Promise<void> {
   };
 }
 
-/** Starts a control plane and tells the test file that waits for it. */
+/** Starts a control plane. The test file that leased it waits for the file `started`. */
 async function startIn(dataDir: string): Promise<ControlPlane | undefined> {
   const options = { persistentVolumes: 250, audit: true, prepare: prepareCluster };
   let controlPlane: ControlPlane | undefined;
