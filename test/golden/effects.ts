@@ -82,7 +82,21 @@ function byKind(names: readonly string[]): string {
   return [...groups].map(([kind, suffixes]) => `${kind} ${suffixes.join(' ')}`).join(', ');
 }
 
-function childrenOf({ resource, others = [], serves = [] }: Moment): Map<string, KubeObject> {
+/** Most changes are from the same moment. */
+const known = new Map<string, ReadonlyMap<string, KubeObject>>();
+
+function childrenOf(moment: Moment): ReadonlyMap<string, KubeObject> {
+  const text = JSON.stringify(moment);
+  const children = known.get(text) ?? synthesized(moment);
+  known.set(text, children);
+  return children;
+}
+
+function synthesized({
+  resource,
+  others = [],
+  serves = [],
+}: Moment): ReadonlyMap<string, KubeObject> {
   const kind = kindOf(resource);
   const reader = aReader([resource, ...others], { serves });
   const inputs = kind.resolve(resource, reader);
