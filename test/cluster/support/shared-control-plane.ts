@@ -4,7 +4,7 @@
  * its own. One without work takes a tenth of a processor, so none is started before it is needed.
  */
 import { existsSync, watch, writeFileSync } from 'node:fs';
-import { mkdtemp, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,9 +26,11 @@ import { applyCrds } from '../../../testbed/crds.js';
 /** Folders of the shared control planes, separated by colons. */
 const VARIABLE = 'APP_OPERATOR_TEST_CONTROL_PLANES';
 
-/** Files in the folder of a control plane: the process that uses it, and, empty, that it is started. */
+/** Files in such a folder: the process that uses the control plane, and why it could not be started, or nothing. */
 const LEASE = 'lease';
 const STARTED = 'started';
+/** Folder in it with the control plane's own files, which a start that fails removes. */
+const DATA = 'data';
 
 /** Collections of the whole cluster. What a file adds to them is deleted when its lease ends. */
 const CLUSTER_WIDE = [
@@ -61,7 +63,8 @@ export async function prepareCluster(api: AdminClient): Promise<void> {
  * file writes its lease there.
  */
 export async function offerControlPlanes(count: number): Promise<AsyncDisposable> {
-  const folders = await Promise.all(Array.from({ length: count }, newFolder));
+  const prefix = path.join(tmpdir(), 'app-operator-controlplane-');
+  const folders = await Promise.all(Array.from({ length: count }, () => mkdtemp(prefix)));
   process.env[VARIABLE] = folders.join(':');
   const ends = folders.map(startWhenLeased);
   return {
@@ -73,17 +76,13 @@ export async function offerControlPlanes(count: number): Promise<AsyncDisposable
   };
 }
 
-async function newFolder(): Promise<string> {
-  return realpath(await mkdtemp(path.join(tmpdir(), 'app-operator-controlplane-')));
-}
-
 /** @returns what ends the control plane, if it was started */
-function startWhenLeased(dataDir: string): () => Promise<void> {
+function startWhenLeased(folder: string): () => Promise<void> {
   let started: Promise<ControlPlane | undefined> | undefined;
-  const watcher = watch(dataDir, () => {
-    if (!existsSync(path.join(dataDir, LEASE))) return;
+  const watcher = watch(folder, () => {
+    if (!existsSync(path.join(folder, LEASE))) return;
     watcher.close();
-    started ??= startIn(dataDir);
+    started ??= startIn(folder);
   });
   return async () => {
     watcher.close();
@@ -92,16 +91,17 @@ function startWhenLeased(dataDir: string): () => Promise<void> {
 }
 
 /** Starts a control plane. The test file that leased it waits for the file `started`. */
-async function startIn(dataDir: string): Promise<ControlPlane | undefined> {
-  const options = { persistentVolumes: 250, audit: true, prepare: prepareCluster };
+async function startIn(folder: string): Promise<ControlPlane | undefined> {
+  const dataDir = path.join(folder, DATA);
+  const options = { dataDir, keep: false, persistentVolumes: 250, audit: true };
   let controlPlane: ControlPlane | undefined;
   let problem = '';
   try {
-    controlPlane = await startControlPlane({ ...options, dataDir, keep: false });
+    controlPlane = await startControlPlane({ ...options, prepare: prepareCluster });
   } catch (error) {
     problem = String(error);
   }
-  const file = path.join(dataDir, STARTED);
+  const file = path.join(folder, STARTED);
   await writeFile(`${file}.new`, problem);
   await rename(`${file}.new`, file);
   return controlPlane;
@@ -147,7 +147,7 @@ export class Lease {
       const file = path.join(folder, LEASE);
       if (!(await claimed(file))) continue;
       await untilStarted(folder);
-      const controlPlane = await attachControlPlane(folder);
+      const controlPlane = await attachControlPlane(path.join(folder, DATA));
       return new Lease(controlPlane, file, {
         auditSize: (await stat(controlPlane.auditLog ?? '')).size,
         names: await clusterWide(controlPlane.api),
