@@ -74,8 +74,8 @@ function leases(name: string): boolean {
  * so the fewer work at a time, the better.
  */
 function mixed(names: readonly string[]): readonly string[] {
-  const groups = Object.values(Object.groupBy(names, (name) => String(leases(name))));
-  const placed = groups.flatMap((group = []) =>
+  const groups = [names.filter(leases), names.filter((name) => !leases(name))];
+  const placed = groups.flatMap((group) =>
     group.map((name, index) => ({ name, place: (index + 0.5) / group.length })),
   );
   return placed.sort((a, b) => a.place - b.place).map(({ name }) => name);

@@ -5,6 +5,10 @@ import { createHash } from 'node:crypto';
  * their bucket as a label, so another number of shards changes no object.
  */
 export const BUCKETS = 256;
+export const ALL_BUCKETS: readonly number[] = Array.from(
+  { length: BUCKETS },
+  (_, bucket) => bucket,
+);
 
 /** The bucket of a bench, by its `<namespace>/<name>`. */
 export function bucketOf(bench: string): number {
@@ -23,8 +27,7 @@ export function shardOf(bucket: number, shards: number): number {
 
 /** The buckets of each shard, in their order; of a shard without any, none. */
 export function bucketsByShard(shards: number): ReadonlyMap<number, readonly number[]> {
-  const buckets = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
-  return Map.groupBy(buckets, (bucket) => shardOf(bucket, shards));
+  return Map.groupBy(ALL_BUCKETS, (bucket) => shardOf(bucket, shards));
 }
 
 function hash(text: string): number {

@@ -12,7 +12,7 @@ import type { AnyKind } from '../../constructs/registry.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
 import type { Sink } from '../cache/reflector.js';
 import { keepNewest } from '../keep-newest.js';
-import { bucketOf, BUCKETS, bucketsByShard } from './buckets.js';
+import { ALL_BUCKETS, bucketOf, BUCKETS, bucketsByShard } from './buckets.js';
 
 /** A shard and how many there are. `index` -1 owns nothing: its caches only answer. */
 export interface ShardId {
@@ -68,9 +68,7 @@ export class Ownership {
 
   /** Selects the children of the shard, and those without a valid label: their owner labels them. */
   get selector(): string {
-    const others = Array.from({ length: BUCKETS }, (_, bucket) => bucket).filter(
-      (bucket) => !this.#own.has(bucket),
-    );
+    const others = ALL_BUCKETS.filter((bucket) => !this.#own.has(bucket));
     return `${this.props.bucketLabel} notin (${others.join(',')})`;
   }
 

@@ -2,6 +2,7 @@ import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { memoize } from '../support/memoize.js';
 import { aReader } from './builders.js';
 import { graphOf, kindOf } from './outcome.js';
 
@@ -82,21 +83,8 @@ function byKind(names: readonly string[]): string {
   return [...groups].map(([kind, suffixes]) => `${kind} ${suffixes.join(' ')}`).join(', ');
 }
 
-/** Most changes are from the same moment. */
-const known = new Map<string, ReadonlyMap<string, KubeObject>>();
-
-function childrenOf(moment: Moment): ReadonlyMap<string, KubeObject> {
-  const text = JSON.stringify(moment);
-  const children = known.get(text) ?? synthesized(moment);
-  known.set(text, children);
-  return children;
-}
-
-function synthesized({
-  resource,
-  others = [],
-  serves = [],
-}: Moment): ReadonlyMap<string, KubeObject> {
+/** Computed once for each moment: most changes are from the same one. */
+const childrenOf = memoize(({ resource, others = [], serves = [] }: Moment) => {
   const kind = kindOf(resource);
   const reader = aReader([resource, ...others], { serves });
   const inputs = kind.resolve(resource, reader);
@@ -105,7 +93,7 @@ function synthesized({
   );
   const objects = stages.flatMap((stage) => stage.objects);
   return new Map(objects.map((object) => [`${object.kind}/${object.metadata.name}`, object]));
-}
+});
 
 function isData({ metadata }: KubeObject): boolean {
   return metadata.labels?.[metadataKeysFor(DEFAULT_API_GROUP).retain] !== undefined;

@@ -31,23 +31,26 @@ const newer = {
   metadata: { ...aSecret('admin').metadata, resourceVersion: '2' },
 };
 
+const demoBench = bench();
+const demoSite = site();
+
 const BENCH: readonly Row[] = [
-  ['`image.tag` or `frameworkVersion`', bench(), bench({ image: { tag: 'v15.45.0' } })],
-  ['`apps` or `appsJSON`', bench(), bench({ apps: [{ name: 'erpnext' }, { name: 'hrms' }] })],
-  ['`componentReplicas.gunicorn` 1 → 3', bench(), bench({ componentReplicas: { gunicorn: 3 } })],
+  ['`image.tag` or `frameworkVersion`', demoBench, bench({ image: { tag: 'v15.45.0' } })],
+  ['`apps` or `appsJSON`', demoBench, bench({ apps: [{ name: 'erpnext' }, { name: 'hrms' }] })],
+  ['`componentReplicas.gunicorn` 1 → 3', demoBench, bench({ componentReplicas: { gunicorn: 3 } })],
   [
     '`componentResources.gunicorn`',
-    bench(),
+    demoBench,
     bench({ componentResources: { gunicorn: { requests: { cpu: '1' } } } }),
   ],
-  ['`gunicorn`', bench(), bench({ gunicorn: { threads: 8 } })],
-  ['`proxy`', bench(), bench({ proxy: { maxBodySize: '200Mi' } })],
+  ['`gunicorn`', demoBench, bench({ gunicorn: { threads: 8 } })],
+  ['`proxy`', demoBench, bench({ proxy: { maxBodySize: '200Mi' } })],
   [
     '`workers`, with another queue',
-    bench(),
+    demoBench,
     bench({ workers: [{ name: 'imports', queues: ['imports'] }] }),
   ],
-  ['`schedulerTickIntervalSeconds`', bench(), bench({ schedulerTickIntervalSeconds: 30 })],
+  ['`schedulerTickIntervalSeconds`', demoBench, bench({ schedulerTickIntervalSeconds: 30 })],
   [
     '`workerAutoscaling.short.enabled`, with KEDA',
     bench({}, { serves: KEDA }),
@@ -60,89 +63,92 @@ const BENCH: readonly Row[] = [
   ],
   [
     '`redisConfig.resources`',
-    bench(),
+    demoBench,
     bench({ redisConfig: { resources: { limits: { memory: '1Gi' } } } }),
   ],
   [
     '`redisConfig.external`',
-    bench(),
+    demoBench,
     bench({ redisConfig: { external: { urlsSecretRef: { name: 'redis-urls' } } } }),
   ],
   [
     '`dbConfig.resources`',
-    bench(),
+    demoBench,
     bench({ dbConfig: { resources: { requests: { memory: '1Gi' } } } }),
   ],
   [
     '`dbConfig.mode` managed → external',
-    bench(),
+    demoBench,
     bench({ dbConfig: { mode: 'external', host: 'db', rootSecretRef: { name: 'root' } } }),
   ],
-  ['`metrics.enabled` true → false', bench(), bench({ metrics: { enabled: false } })],
-  ['`storage.size`', bench(), bench({ storage: { size: '20Gi' } })],
+  ['`metrics.enabled` true → false', demoBench, bench({ metrics: { enabled: false } })],
+  ['`storage.size`', demoBench, bench({ storage: { size: '20Gi' } })],
   [
     '`security.podSecurityContext`',
-    bench(),
+    demoBench,
     bench({ security: { podSecurityContext: { runAsUser: 1000 } } }),
   ],
-  ['`podTemplate.labels`', bench(), bench({ podTemplate: { labels: { a: 'b' } } })],
+  ['`podTemplate.labels`', demoBench, bench({ podTemplate: { labels: { a: 'b' } } })],
   [
     '`domainConfig.suffix`, with sites',
     bench({}, { others: [aSite()] }),
     bench({ domainConfig: { suffix: 'example.org' } }, { others: [aSite()] }),
   ],
-  ['`deletionPolicy`', bench(), bench({ deletionPolicy: 'Delete' })],
-  ['a site comes, goes or changes its `domain`', bench(), bench({}, { others: [aSite()] })],
+  ['`deletionPolicy`', demoBench, bench({ deletionPolicy: 'Delete' })],
+  ['a site comes, goes or changes its `domain`', demoBench, bench({}, { others: [aSite()] })],
 ];
 
 const SITE: readonly Row[] = [
-  ['`apps`', site(), site({ apps: [{ name: 'erpnext' }] })],
-  ['`domain`', site(), site({ domain: 'www.example.org' })],
-  ['`ingress.enabled`', site(), site({ ingress: { enabled: true } })],
+  ['`apps`', demoSite, site({ apps: [{ name: 'erpnext' }] })],
+  ['`domain`', demoSite, site({ domain: 'www.example.org' })],
+  ['`ingress.enabled`', demoSite, site({ ingress: { enabled: true } })],
   [
     '`ingress.tls`, with cert-manager',
     site({ ingress: { enabled: true } }, {}, { serves: [Certificate] }),
     site(tls, {}, { serves: [Certificate] }),
   ],
-  ['`maintenance`', site(), site({ maintenance: true })],
-  ['`adminPasswordSecretRef`', site(), site({ adminPasswordSecretRef: { name: 'admin' } })],
+  ['`maintenance`', demoSite, site({ maintenance: true })],
+  ['`adminPasswordSecretRef`', demoSite, site({ adminPasswordSecretRef: { name: 'admin' } })],
   [
     'the content of that Secret',
     site({ adminPasswordSecretRef: { name: 'admin' } }),
     {
       ...site({ adminPasswordSecretRef: { name: 'admin' } }),
-      others: [...(site().others ?? []).filter(({ metadata }) => metadata.name !== 'admin'), newer],
+      others: [
+        ...(demoSite.others ?? []).filter(({ metadata }) => metadata.name !== 'admin'),
+        newer,
+      ],
     },
   ],
-  ['`restoreFrom`', site(), site({ restoreFrom: { source: { pvc: { claimName: 'backups' } } } })],
-  ['`componentReplicas.gunicorn` 1 → 2', site(), site({ componentReplicas: { gunicorn: 2 } })],
+  ['`restoreFrom`', demoSite, site({ restoreFrom: { source: { pvc: { claimName: 'backups' } } } })],
+  ['`componentReplicas.gunicorn` 1 → 2', demoSite, site({ componentReplicas: { gunicorn: 2 } })],
   [
     '`componentResources.workerLong`',
-    site(),
+    demoSite,
     site({ componentResources: { workerLong: { requests: { memory: '1Gi' } } } }),
   ],
-  ['`gunicorn`', site(), site({ gunicorn: { threads: 8 } })],
-  ['the bench’s `gunicorn`', site(), site({}, { gunicorn: { threads: 8 } })],
+  ['`gunicorn`', demoSite, site({ gunicorn: { threads: 8 } })],
+  ['the bench’s `gunicorn`', demoSite, site({}, { gunicorn: { threads: 8 } })],
   [
     'the bench’s `workers`, with another queue',
-    site(),
+    demoSite,
     site({}, { workers: [{ name: 'imports', queues: ['imports'] }] }),
   ],
-  ['`workloads` Dedicated → Shared', site(), site({ workloads: 'Shared' })],
-  ['`podTemplate.labels`', site(), site({ podTemplate: { labels: { a: 'b' } } })],
-  ['`deletionPolicy`', site(), site({ deletionPolicy: 'Delete' })],
-  ['the bench’s `image.tag`', site(), site({}, { image: { tag: 'v15.45.0' } })],
+  ['`workloads` Dedicated → Shared', demoSite, site({ workloads: 'Shared' })],
+  ['`podTemplate.labels`', demoSite, site({ podTemplate: { labels: { a: 'b' } } })],
+  ['`deletionPolicy`', demoSite, site({ deletionPolicy: 'Delete' })],
+  ['the bench’s `image.tag`', demoSite, site({}, { image: { tag: 'v15.45.0' } })],
   [
     'the bench’s `componentResources.gunicorn`',
-    site(),
+    demoSite,
     site({}, { componentResources: { gunicorn: { requests: { cpu: '1' } } } }),
   ],
   [
     'the bench’s `componentReplicas`',
-    site(),
+    demoSite,
     site({}, { componentReplicas: { gunicorn: 3, workerLong: 2 } }),
   ],
-  ['the bench’s `redisConfig.resources`', site(), site({}, { redisConfig: { resources: {} } })],
+  ['the bench’s `redisConfig.resources`', demoSite, site({}, { redisConfig: { resources: {} } })],
 ];
 
 suite('what a change does', () => {
@@ -163,26 +169,26 @@ suite('a change of a bench reaches the right children and nothing else', () => {
   const of = (before: Moment, after: Moment) => describeEffect(effectOf(before, after));
   test('resources of one component: its pods', () => {
     const after = bench({ componentResources: { gunicorn: { requests: { cpu: '1' } } } });
-    assert.equal(of(bench(), after), 'pods replaced: Deployment `-gunicorn`');
+    assert.equal(of(demoBench, after), 'pods replaced: Deployment `-gunicorn`');
   });
   test('replicas: no pod is replaced', () => {
-    const { restarted, rerun } = effectOf(bench(), bench({ componentReplicas: { nginx: 3 } }));
+    const { restarted, rerun } = effectOf(demoBench, bench({ componentReplicas: { nginx: 3 } }));
     assert.deepEqual([restarted, rerun], [[], []]);
   });
   test('a site: the proxy reads new maps, and no process starts again', () => {
     assert.equal(
-      of(bench(), bench({}, { others: [aSite()] })),
+      of(demoBench, bench({}, { others: [aSite()] })),
       'changed in place: ConfigMap `-nginx`',
     );
   });
   test('resources of Redis and of the database: theirs alone', () => {
     const redis = bench({ redisConfig: { resources: { limits: { memory: '1Gi' } } } });
-    assert.equal(of(bench(), redis), 'pods replaced: StatefulSet `-redis`');
+    assert.equal(of(demoBench, redis), 'pods replaced: StatefulSet `-redis`');
     const database = bench({ dbConfig: { resources: { limits: { memory: '1Gi' } } } });
-    assert.equal(of(bench(), database), 'pods replaced: StatefulSet `-db`');
+    assert.equal(of(demoBench, database), 'pods replaced: StatefulSet `-db`');
   });
   test('nothing: nothing', () => {
-    assert.equal(of(bench(), bench()), 'nothing');
+    assert.equal(of(demoBench, demoBench), 'nothing');
   });
 });
 
@@ -190,16 +196,16 @@ suite('a change of a site reaches the right children and nothing else', () => {
   const of = (before: Moment, after: Moment) => describeEffect(effectOf(before, after));
   test('the administrator’s password: the init Job', () => {
     const after = site({ adminPasswordSecretRef: { name: 'admin' } });
-    const { rerun, restarted } = effectOf(site(), after);
+    const { rerun, restarted } = effectOf(demoSite, after);
     assert.deepEqual([rerun, restarted], [['Job `-init`'], []]);
   });
   test('maintenance: the init Job, which writes it into the configuration', () => {
-    assert.equal(of(site(), site({ maintenance: true })), 'runs again: Job `-init`');
+    assert.equal(of(demoSite, site({ maintenance: true })), 'runs again: Job `-init`');
   });
   test('numbers of the bench’s processes: the site’s own processes, unless the site sets a number', () => {
     const more = { componentReplicas: { gunicorn: 9, nginx: 9, socketio: 9 } };
     assert.equal(
-      of(site(), site({}, more)),
+      of(demoSite, site({}, more)),
       'changed in place: Deployment `-gunicorn`; made: PodDisruptionBudget `-gunicorn`',
     );
     const own = { componentReplicas: { gunicorn: 1 } };

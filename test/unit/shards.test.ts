@@ -5,10 +5,14 @@ import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { KINDS } from '../../constructs/registry.js';
 import { shareOf } from '../../runner/shards/balance.js';
-import { bucketOf, BUCKETS, bucketsByShard, shardOf } from '../../runner/shards/buckets.js';
+import {
+  ALL_BUCKETS,
+  bucketOf,
+  BUCKETS,
+  bucketsByShard,
+  shardOf,
+} from '../../runner/shards/buckets.js';
 import { Ownership, SETTLE_MS, type ShardId } from '../../runner/shards/ownership.js';
-
-const ALL = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
 
 describe('buckets', () => {
   test('never change: children have them as labels', () => {
@@ -27,13 +31,13 @@ describe('buckets', () => {
       assert.ok([...byShard.keys()].every((shard) => shard >= 0 && shard < shards));
       assert.deepEqual(
         [...byShard.values()].flat().sort((a, b) => a - b),
-        ALL,
+        ALL_BUCKETS,
       );
     }
   });
   test('are divided evenly', () => {
     for (const shards of [2, 3, 4, 8]) {
-      const counts = ALL.reduce((sums, bucket) => {
+      const counts = ALL_BUCKETS.reduce((sums, bucket) => {
         const shard = shardOf(bucket, shards);
         sums[shard] = (sums[shard] ?? 0) + 1;
         return sums;
@@ -47,7 +51,9 @@ describe('buckets', () => {
   });
   for (const shards of [1, 2, 3, 7, 20]) {
     test(`another shard beside ${shards} takes its share, and nothing else moves`, () => {
-      const moved = ALL.filter((bucket) => shardOf(bucket, shards) !== shardOf(bucket, shards + 1));
+      const moved = ALL_BUCKETS.filter(
+        (bucket) => shardOf(bucket, shards) !== shardOf(bucket, shards + 1),
+      );
       for (const bucket of moved) assert.equal(shardOf(bucket, shards + 1), shards);
       const share = BUCKETS / (shards + 1);
       assert.ok(moved.length > 0.5 * share && moved.length < 1.5 * share, `${moved.length}`);
@@ -188,7 +194,7 @@ describe('the owner of a resource', () => {
   });
   test('selects its children, and children without a valid bucket', () => {
     const parts = [0, 1, 2].map((index) => ownership({ index, shards: 3 }).selector);
-    for (const bucket of ALL) {
+    for (const bucket of ALL_BUCKETS) {
       const selecting = parts.filter((selector) => selects(selector, String(bucket)));
       assert.equal(selecting.length, 1, `bucket ${bucket}`);
     }
@@ -199,11 +205,14 @@ describe('the owner of a resource', () => {
       );
     }
     assert.ok(
-      ALL.every((bucket) => !selects(ownership({ index: -1, shards: 3 }).selector, String(bucket))),
+      ALL_BUCKETS.every(
+        (bucket) => !selects(ownership({ index: -1, shards: 3 }).selector, String(bucket)),
+      ),
     );
   });
   test('keeps only its children of a kind that all shards watch', async () => {
-    const [own = -1, foreign = -1] = [0, 1].map((shard) => bucketsByShard(3).get(shard)?.[0]);
+    const byShard = bucketsByShard(3);
+    const [own = -1, foreign = -1] = [0, 1].map((shard) => byShard.get(shard)?.[0]);
     const secret = (name: string, bucket?: string): KubeObject => ({
       ...{ apiVersion: 'v1', kind: 'Secret' },
       metadata: {
