@@ -4,8 +4,8 @@
  *
  *     node tools/bundle/build.ts
  */
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -34,9 +34,14 @@ const { outputFiles } = await build({
   logLevel: 'warning',
 });
 
-await rm(BUNDLE, { recursive: true, force: true });
-await mkdir(BUNDLE);
-for (const { path, text } of outputFiles) await writeFile(path, escaped(text));
+// What has not changed is not written: another process may be running it.
+await mkdir(BUNDLE, { recursive: true });
+const files = new Map(outputFiles.map(({ path, text }) => [basename(path), escaped(text)]));
+for (const name of await readdir(BUNDLE)) if (!files.has(name)) await rm(join(BUNDLE, name));
+for (const [name, text] of files) {
+  const file = join(BUNDLE, name);
+  if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) await writeFile(file, text);
+}
 
 /** Of ASCII only: V8 keeps the text of a program, and any other character doubles it. */
 function escaped(text: string): string {
