@@ -21,7 +21,7 @@ COPY tools/jobs ./tools/jobs
 COPY tools/bundle ./tools/bundle
 COPY runner ./runner
 COPY cli ./cli
-RUN node tools/jobs/build.ts && node node_modules/typescript/bin/tsc -p tsconfig.json --declaration false --sourceMap false --incremental false --tsBuildInfoFile null && node tools/bundle/build.ts
+RUN node tools/jobs/build.ts && node node_modules/typescript/bin/tsc -p tsconfig.json --declaration false --sourceMap false --incremental false --tsBuildInfoFile null && node dist/lib/tools/bundle/build.js
 
 FROM ${NODE_IMAGE}
 ARG VERSION=dev

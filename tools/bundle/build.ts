@@ -2,14 +2,16 @@
  * Joins the operator's compiled code with its libraries in a few files below dist/lib/operator. They start
  * faster and take less memory than a thousand modules: the image and the tests run them. See ADR 29.
  *
- *     node tools/bundle/build.ts
+ *     node dist/lib/tools/bundle/build.js
  */
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-const LIB = fileURLToPath(new URL('../../dist/lib/', import.meta.url));
+import { writeIfChanged } from '../jobs/build.js';
+
+const LIB = fileURLToPath(new URL('../../', import.meta.url));
 /** As deep as the folders of the modules, which have paths relative to themselves. */
 const BUNDLE = join(LIB, 'operator');
 /** Libraries of CommonJS call it. */
@@ -34,13 +36,12 @@ const { outputFiles } = await build({
   logLevel: 'warning',
 });
 
-// What has not changed is not written: another process may be running it.
-await mkdir(BUNDLE, { recursive: true });
-const files = new Map(outputFiles.map(({ path, text }) => [basename(path), escaped(text)]));
-for (const name of await readdir(BUNDLE)) if (!files.has(name)) await rm(join(BUNDLE, name));
-for (const [name, text] of files) {
+// Another process may be running the present files.
+for (const { path, text } of outputFiles) writeIfChanged(path, escaped(text));
+const current = new Set(outputFiles.map(({ path }) => path));
+for (const name of await readdir(BUNDLE)) {
   const file = join(BUNDLE, name);
-  if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) await writeFile(file, text);
+  if (!current.has(file)) await rm(file);
 }
 
 /** Of ASCII only: V8 keeps the text of a program, and any other character doubles it. */

@@ -95,14 +95,16 @@ function shellConstants(constants: readonly Constant[]): string {
   return `# shellcheck shell=sh disable=SC2034\n# Generated from ${CONSTANTS}.\n${lines.join('')}`;
 }
 
-/** Writes the modules that differ, so that the compiler has nothing to do when jobs/ is unchanged. */
+/** The compiler has nothing to do when jobs/ is unchanged. */
 function writeModules(root: string): void {
-  for (const [path, content] of jobModules(root)) {
-    const file = join(root, path);
-    if (readIfExists(file) === content) continue;
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, content);
-  }
+  for (const [path, content] of jobModules(root)) writeIfChanged(join(root, path), content);
+}
+
+/** Writes a file, and its folder where that is missing. A file with the content already stays as it is. */
+export function writeIfChanged(file: string, content: string): void {
+  if (readIfExists(file) === content) return;
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, content);
 }
 
 function readIfExists(file: string): string | undefined {

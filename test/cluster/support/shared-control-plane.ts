@@ -1,7 +1,8 @@
 /**
  * Control planes that many test files use, one file at a time: a file leases one, and leaves behind
  * only what was there before. `npm test` starts each at its first lease; a file that is run alone starts
- * its own. One takes a tenth of a processor in its first minute without work, so none is started before it is needed.
+ * its own. One takes a tenth of a processor in its first minute without work, so none is started before it
+ * is needed.
  */
 import { existsSync, watch, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
