@@ -282,6 +282,8 @@ suite('requests', { skip }, () => {
 });
 
 const REALTIME_SITES = ['s', 't'] as const;
+/** A packet of Engine.IO. */
+const END_OF_SESSION = '1';
 type RealtimeSite = (typeof REALTIME_SITES)[number];
 
 /** How many connections of Redis get the events of sites. */
@@ -289,7 +291,7 @@ const SUBSCRIBERS = `import json, redis
 config = json.load(open("/home/frappe/frappe-bench/sites/common_site_config.json"))
 print(redis.from_url(config["redis_queue"]).pubsub_numsub("events"))`;
 
-/** Two pods of nginx and of socketio, and no others; each nginx knows both of socketio. */
+/** Two pods of nginx and of socketio, and no others; each nginx uses both of socketio. */
 async function twoPods(): Promise<void> {
   const componentReplicas = { nginx: 2, socketio: 2 };
   await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas } });
@@ -309,14 +311,29 @@ async function twoPods(): Promise<void> {
             .catch(() => ''),
         ),
       );
-      return (
-        wanted.length === 2 &&
-        known.length === 2 &&
-        known.every((text) => text.trim() === [...wanted].sort().join('\n'))
-      );
+      const agree = known.every((text) => text.trim() === [...wanted].sort().join('\n'));
+      // The file is written before nginx has read it.
+      return wanted.length === 2 && known.length === 2 && agree && (await sameWay(nginx));
     },
     240_000,
   );
+}
+
+/** Whether both pods of nginx send the clients of each site to the same pod of socketio. */
+async function sameWay(nginx: readonly Live[]): Promise<boolean> {
+  const [first = '', second = ''] = nginx.map((pod) => String(at(pod, 'status.podIP')));
+  const known = REALTIME_SITES.map(async (site) => {
+    const path = '/socket.io/?EIO=4&transport=polling';
+    const target = { port: 8080, host: `${site}.example.com` };
+    const opened = await send({ ...target, address: first, path });
+    if (opened.status !== 200) return false;
+    const { sid } = JSON.parse(opened.body.slice(1)) as { readonly sid: string };
+    const session = { ...target, address: second, path: `${path}&sid=${sid}` };
+    // A pod that does not know the session answers 400.
+    const ended = await send(session, { method: 'POST', body: END_OF_SESSION });
+    return ended.status === 200;
+  });
+  return (await Promise.all(known)).every(Boolean);
 }
 
 /** Ten clients that poll, each of whose requests goes to the next pod of nginx, and ten websockets. */
@@ -351,7 +368,10 @@ async function joinAll() {
   return Promise.all(
     Array.from({ length: 20 }, async (_, client) => {
       const site = REALTIME_SITES[client % 2] ?? 's';
-      return { site, client: await join(client, site), again: () => again(client, site) };
+      const joined = await join(client, site).catch(async (error: unknown) => {
+        throw new Error(`client ${client} of ${site}\n${await realtimeLog()}`, { cause: error });
+      });
+      return { site, client: joined, again: () => again(client, site) };
     }),
   );
 }
@@ -385,6 +405,19 @@ async function proxyErrors(): Promise<string> {
   );
   const lines = logs.flatMap((log) => log.split('\n').filter((line) => line.includes('[error]')));
   return lines.slice(-8).join('\n');
+}
+
+/** What both pods of nginx logged last of their configuration and of realtime clients. */
+async function realtimeLog(): Promise<string> {
+  const pods = await cluster.pods(namespace, 'app=b-nginx');
+  const logs = await Promise.all(
+    pods.map(({ metadata }) => cluster.logs(namespace, metadata.name, '--tail=200')),
+  );
+  const ofRealtime = /app-operator:|socket\.io|\[error\]/;
+  return logs
+    .map((log) => log.split('\n').filter((line) => ofRealtime.test(line)))
+    .map((lines, index) => [pods[index]?.metadata.name, ...lines.slice(-40)].join('\n'))
+    .join('\n');
 }
 
 /** Logs the administrator in; returns the cookie. */

@@ -3,7 +3,7 @@ import { WebSocketClient } from '../../runner/health/websocket.js';
 
 const ENGINE = '/socket.io/?EIO=4&transport=';
 /** Of Engine.IO: a poll may bring several packets. */
-const [PING, PONG, SEPARATOR] = ['2', '3', '\x1e'];
+const [CLOSE, PING, PONG, SEPARATOR] = ['1', '2', '3', '\x1e'];
 
 /** One request of a client; each may take another way. */
 export type Exchange = (
@@ -20,6 +20,49 @@ export interface RealtimeClient {
   readonly close: () => void;
 }
 
+/**
+ * What a client receives. It is read all the time, whether a test asks for it or not: the server ends a client
+ * that does not answer its pings.
+ */
+class Inbox {
+  readonly #received: string[] = [];
+  #error: unknown;
+  #wake: () => void = () => undefined;
+
+  /** @param read resolves with the packets that came next, pings among them; its first failure ends the inbox */
+  constructor(
+    private readonly read: () => Promise<readonly string[]>,
+    private readonly pong: () => Promise<void>,
+  ) {
+    void this.#fill();
+  }
+
+  readonly next = async (): Promise<string> => {
+    for (;;) {
+      const packet = this.#received.shift();
+      if (packet !== undefined) return packet;
+      if (this.#error !== undefined) throw this.#error;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  };
+
+  async #fill(): Promise<void> {
+    try {
+      for (;;) {
+        const packets = await this.read();
+        if (packets.includes(PING)) await this.pong();
+        this.#received.push(...packets.filter((packet) => packet !== PING));
+        this.#wake();
+      }
+    } catch (error) {
+      this.#error = error;
+      this.#wake();
+    }
+  }
+}
+
 /** Joins by long polling alone: every packet is a request. */
 export async function joinByPolling(
   exchange: Exchange,
@@ -31,20 +74,19 @@ export async function joinByPolling(
   const send = async (body: string): Promise<void> => {
     accepted(await exchange(path, { method: 'POST', body }));
   };
-  const received: string[] = [];
   let closed = false;
-  const next = async (): Promise<string> => {
-    while (received.length === 0) {
-      if (closed) throw new Error('closed');
-      for (const packet of accepted(await exchange(path)).split(SEPARATOR)) {
-        if (packet === PING) await send(PONG);
-        else received.push(packet);
-      }
-    }
-    return received.shift() ?? '';
+  const read = async (): Promise<readonly string[]> => {
+    if (closed) throw new Error('closed');
+    return accepted(await exchange(path)).split(SEPARATOR);
   };
   await send(`40/${namespace},`);
-  return { answer: await next(), next, close: () => (closed = true) };
+  const { next } = new Inbox(read, () => send(PONG));
+  const close = (): void => {
+    closed = true;
+    // The server then answers the poll that waits.
+    send(CLOSE).catch(() => undefined);
+  };
+  return { answer: await next(), next, close };
 }
 
 /** Joins by a websocket from the start. @param origin `http://` and the address of nginx */
@@ -55,13 +97,12 @@ export async function joinByWebSocket(
 ): Promise<RealtimeClient> {
   const signal = AbortSignal.timeout(300_000);
   const client = await WebSocketClient.open(`${origin}${ENGINE}websocket`, headers, signal);
-  const next = async (): Promise<string> => {
-    let packet = await client.receive();
-    for (; packet === PING; packet = await client.receive()) client.send(PONG);
-    return packet;
-  };
-  await next();
+  await client.receive();
   client.send(`40/${namespace},`);
+  const { next } = new Inbox(
+    async () => [await client.receive()],
+    async () => client.send(PONG),
+  );
   return { answer: await next(), next, close: () => client.close() };
 }
 
