@@ -26,7 +26,7 @@ export interface RealtimeClient {
  */
 class Inbox {
   readonly #received: string[] = [];
-  #error: unknown;
+  #error: Error | undefined;
   #wake: () => void = () => undefined;
 
   /** @param read resolves with the packets that came next, pings among them; its first failure ends the inbox */
@@ -41,7 +41,7 @@ class Inbox {
     for (;;) {
       const packet = this.#received.shift();
       if (packet !== undefined) return packet;
-      if (this.#error !== undefined) throw this.#error;
+      if (this.#error) throw this.#error;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -57,7 +57,7 @@ class Inbox {
         this.#wake();
       }
     } catch (error) {
-      this.#error = error;
+      this.#error = error as Error;
       this.#wake();
     }
   }
