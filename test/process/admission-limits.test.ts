@@ -28,7 +28,8 @@ before(async () => {
     env: { ...process.env, ...MALLOC },
   });
   [started] = (await once(child, 'message')) as [Started];
-  agent = new Agent({ connect: { ca: started.ca }, connections: 64 });
+  // Dozens of handshakes at the same time may take a slow machine longer than undici's ten seconds.
+  agent = new Agent({ connect: { ca: started.ca, timeout: 120_000 }, connections: 64 });
   // What is compiled and allocated once is there before anything is measured.
   for (let i = 0; i < 20; i++) await posted('/validate', small());
   for (let i = 0; i < 3; i++) await posted('/mutate', withAliases(20_000));
