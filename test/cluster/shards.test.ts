@@ -39,6 +39,10 @@ let namespace: string;
 let benches: readonly string[];
 const proxies = new Map<string, FaultProxy>();
 const replicas = new Map<string, Operator>();
+/** Replicas that a test ends, and starts again itself. */
+const down = new Set<string>();
+/** How often a shard may have got another holder. */
+let handOvers = 0;
 
 before(async () => {
   addKind(LeaseKind);
@@ -86,7 +90,18 @@ async function start(user: string, shards = SHARDS): Promise<Operator> {
   const options = { user, namespaces: [namespace], wait: false };
   const operator = await operators.start(proxy, options, [...flags, `--shards=${shards}`]);
   replicas.set(user, operator);
+  down.delete(user);
   return operator;
+}
+
+/** Starts replicas that ended by themselves, as their Deployment does: the API server may be slow. */
+async function restartEnded(): Promise<void> {
+  for (const user of USERS) {
+    if (down.has(user) || (replicas.get(user)?.running ?? true)) continue;
+    down.add(user);
+    handOvers += 2;
+    await start(user);
+  }
 }
 
 /** The users that hold the shards, by their numbers; undefined where none does. */
@@ -109,6 +124,7 @@ async function balanced(): Promise<readonly (string | undefined)[]> {
   return cluster.until(
     'each replica holds a shard',
     async () => {
+      await restartEnded();
       const held = await holders();
       if (new Set(held).size < SHARDS || held.includes(undefined)) throw new Error(held.join());
       return held;
@@ -128,6 +144,7 @@ async function repaired(only = benches): Promise<void> {
   await Promise.all(
     only.map((bench) =>
       cluster.until(`the Service of ${bench} is repaired`, async () => {
+        await restartEnded();
         const live = await cluster.the('Service', namespace, `${bench}-nginx`);
         return live.metadata.labels?.[label] !== 'edited';
       }),
@@ -190,9 +207,6 @@ function isWrite({ verb, responseStatus }: AuditEvent): boolean {
 }
 
 describe('three replicas with three shards', { concurrency: 1 }, () => {
-  /** How often a shard may have got another holder. */
-  let handOvers = 0;
-
   test('divide the benches of a leader without shards, whose Lease they wait for', async () => {
     const flags = ['--leader-elect', `--leader-election-namespace=${system}`];
     const options = { user: ALONE, groups: [], namespaces: [namespace] };
@@ -263,6 +277,7 @@ describe('three replicas with three shards', { concurrency: 1 }, () => {
       assert.ok(operator && proxy);
       await repaired();
       const since = performance.now();
+      down.add(user);
       if (fault === 'kill') operator.kill('SIGKILL');
       else if (fault === 'pause') operator.kill('SIGSTOP');
       else {
@@ -302,6 +317,7 @@ describe('three replicas with three shards', { concurrency: 1 }, () => {
       await balanced();
       const old = replicas.get(user);
       const since = performance.now();
+      down.add(user);
       const stopped = old?.stop();
       await repaired();
       const seconds = ((performance.now() - since) / 1000).toFixed(1);
