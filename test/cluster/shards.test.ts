@@ -38,9 +38,8 @@ let namespace: string;
 /** A bench of each shard, by its number. */
 let benches: readonly string[];
 const proxies = new Map<string, FaultProxy>();
+/** The replica of each user. A test that ends one takes it out, and starts the next one itself. */
 const replicas = new Map<string, Operator>();
-/** Replicas that a test ends, and starts again itself. */
-const down = new Set<string>();
 /** How often a shard may have got another holder. */
 let handOvers = 0;
 
@@ -90,15 +89,14 @@ async function start(user: string, shards = SHARDS): Promise<Operator> {
   const options = { user, namespaces: [namespace], wait: false };
   const operator = await operators.start(proxy, options, [...flags, `--shards=${shards}`]);
   replicas.set(user, operator);
-  down.delete(user);
   return operator;
 }
 
 /** Starts replicas that ended by themselves, as their Deployment does: the API server may be slow. */
 async function restartEnded(): Promise<void> {
   for (const user of USERS) {
-    if (down.has(user) || (replicas.get(user)?.running ?? true)) continue;
-    down.add(user);
+    if (replicas.get(user)?.running ?? true) continue;
+    replicas.delete(user);
     handOvers += 2;
     await start(user);
   }
@@ -277,7 +275,7 @@ describe('three replicas with three shards', { concurrency: 1 }, () => {
       assert.ok(operator && proxy);
       await repaired();
       const since = performance.now();
-      down.add(user);
+      replicas.delete(user);
       if (fault === 'kill') operator.kill('SIGKILL');
       else if (fault === 'pause') operator.kill('SIGSTOP');
       else {
@@ -317,7 +315,7 @@ describe('three replicas with three shards', { concurrency: 1 }, () => {
       await balanced();
       const old = replicas.get(user);
       const since = performance.now();
-      down.add(user);
+      replicas.delete(user);
       const stopped = old?.stop();
       await repaired();
       const seconds = ((performance.now() - since) / 1000).toFixed(1);

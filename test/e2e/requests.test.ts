@@ -7,7 +7,13 @@ import { at, type Live } from '../cluster/support/objects.js';
 import { probeRealtime } from '../../runner/health/realtime-probe.js';
 import { WebSocketClient } from '../../runner/health/websocket.js';
 import { send } from '../support/http.js';
-import { joinByPolling, joinByWebSocket, type RealtimeClient } from '../support/realtime.js';
+import {
+  type Exchange,
+  isSameServer,
+  joinByPolling,
+  joinByWebSocket,
+  type RealtimeClient,
+} from '../support/realtime.js';
 import { FRAMEWORK_IMAGE, standInMethod, TAGS } from './framework.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { isReady } from './support/bench.js';
@@ -182,7 +188,7 @@ suite('requests', { skip }, () => {
     assert.equal(await send(51), 413);
     // The framework has a lower limit, which this request does not reach.
     await cluster.until('nginx to have refused it', async () =>
-      (await proxyErrors()).includes('client intended to send too large body'),
+      (await proxyLog(ERRORS)).includes('client intended to send too large body'),
     );
     assert.notEqual(await send(2), 413);
   });
@@ -222,7 +228,7 @@ suite('requests', { skip }, () => {
         `${lost} of ${sent}, ${repeated} sent again, slowest ${slowestMs} ms`,
       );
       if (lost > 0 && !cluster.forgives(what, load)) {
-        assert.fail(`${what}: ${JSON.stringify(failures)}\n${await proxyErrors()}`);
+        assert.fail(`${what}: ${JSON.stringify(failures)}\n${await proxyLog(ERRORS)}`);
       }
     }
   });
@@ -282,8 +288,6 @@ suite('requests', { skip }, () => {
 });
 
 const REALTIME_SITES = ['s', 't'] as const;
-/** A packet of Engine.IO. */
-const END_OF_SESSION = '1';
 type RealtimeSite = (typeof REALTIME_SITES)[number];
 
 /** How many connections of Redis get the events of sites. */
@@ -303,7 +307,7 @@ async function twoPods(): Promise<void> {
     'two pods of nginx that know two of socketio',
     async () => {
       const [nginx, socketio] = await Promise.all([ready('b-nginx'), ready('b-socketio')]);
-      const wanted = socketio.map((pod) => `server ${String(at(pod, 'status.podIP'))}:9000;`);
+      const wanted = socketio.map((pod) => `server ${addressOf(pod)}:9000;`);
       const known = await Promise.all(
         nginx.map(({ metadata }) =>
           cluster
@@ -321,26 +325,34 @@ async function twoPods(): Promise<void> {
 
 /** Whether both pods of nginx send the clients of each site to the same pod of socketio. */
 async function sameWay(nginx: readonly Live[]): Promise<boolean> {
-  const [first = '', second = ''] = nginx.map((pod) => String(at(pod, 'status.podIP')));
-  const known = REALTIME_SITES.map(async (site) => {
-    const path = '/socket.io/?EIO=4&transport=polling';
-    const target = { port: 8080, host: `${site}.example.com` };
-    const opened = await send({ ...target, address: first, path });
-    if (opened.status !== 200) return false;
-    const { sid } = JSON.parse(opened.body.slice(1)) as { readonly sid: string };
-    const session = { ...target, address: second, path: `${path}&sid=${sid}` };
-    // A pod that does not know the session answers 400.
-    const ended = await send(session, { method: 'POST', body: END_OF_SESSION });
-    return ended.status === 200;
-  });
-  return (await Promise.all(known)).every(Boolean);
+  const [first = '', second = ''] = nginx.map(addressOf);
+  const same = REALTIME_SITES.map((site) =>
+    isSameServer(
+      exchangeBy(() => first, site),
+      exchangeBy(() => second, site),
+    ),
+  );
+  return (await Promise.all(same)).every(Boolean);
+}
+
+function addressOf(pod: Live): string {
+  return String(at(pod, 'status.podIP'));
+}
+
+/** Requests of a site's client, each to an address of nginx. */
+function exchangeBy(
+  address: () => string,
+  site: RealtimeSite,
+  headers: Readonly<Record<string, string>> = {},
+): Exchange {
+  const host = `${site}.example.com`;
+  return (path, options) =>
+    send({ address: address(), port: 8080, host, path }, { ...options, headers });
 }
 
 /** Ten clients that poll, each of whose requests goes to the next pod of nginx, and ten websockets. */
 async function joinAll() {
-  const nginx = (await cluster.pods(namespace, 'app=b-nginx')).map((pod) =>
-    String(at(pod, 'status.podIP')),
-  );
+  const nginx = (await cluster.pods(namespace, 'app=b-nginx')).map(addressOf);
   const cookies = { s: await login('s'), t: await login('t') };
   const join = async (client: number, site: RealtimeSite): Promise<RealtimeClient> => {
     const host = `${site}.example.com`;
@@ -350,12 +362,7 @@ async function joinAll() {
       const headers = { Host: host, Cookie: cookies[site] };
       return joinByWebSocket(`http://${address()}:8080`, headers, host);
     }
-    const headers = { cookie: cookies[site] };
-    return joinByPolling(
-      (path, options) =>
-        send({ address: address(), port: 8080, host, path }, { ...options, headers }),
-      host,
-    );
+    return joinByPolling(exchangeBy(address, site, { cookie: cookies[site] }), host);
   };
   const again = async (client: number, site: RealtimeSite): Promise<RealtimeClient> => {
     for (;;) {
@@ -369,7 +376,8 @@ async function joinAll() {
     Array.from({ length: 20 }, async (_, client) => {
       const site = REALTIME_SITES[client % 2] ?? 's';
       const joined = await join(client, site).catch(async (error: unknown) => {
-        throw new Error(`client ${client} of ${site}\n${await realtimeLog()}`, { cause: error });
+        const log = await proxyLog(/app-operator:|socket\.io|\[error\]/, 40);
+        throw new Error(`client ${client} of ${site}\n${log}`, { cause: error });
       });
       return { site, client: joined, again: () => again(client, site) };
     }),
@@ -397,27 +405,17 @@ async function publishFromWorker(site: RealtimeSite, text: string): Promise<void
   assert.equal(answer.status, 200, answer.body);
 }
 
-/** The last errors in the log of nginx. */
-async function proxyErrors(): Promise<string> {
-  const pods = await cluster.pods(namespace, 'app=b-nginx');
-  const logs = await Promise.all(
-    pods.map(({ metadata }) => cluster.logs(namespace, metadata.name, '--tail=400')),
-  );
-  const lines = logs.flatMap((log) => log.split('\n').filter((line) => line.includes('[error]')));
-  return lines.slice(-8).join('\n');
-}
+/** Lines of the log of nginx. */
+const ERRORS = /\[error\]/;
 
-/** What both pods of nginx logged last of their configuration and of realtime clients. */
-async function realtimeLog(): Promise<string> {
+/** The last lines of each pod of nginx that match. */
+async function proxyLog(pattern: RegExp, most = 8): Promise<string> {
   const pods = await cluster.pods(namespace, 'app=b-nginx');
-  const logs = await Promise.all(
-    pods.map(({ metadata }) => cluster.logs(namespace, metadata.name, '--tail=200')),
-  );
-  const ofRealtime = /app-operator:|socket\.io|\[error\]/;
-  return logs
-    .map((log) => log.split('\n').filter((line) => ofRealtime.test(line)))
-    .map((lines, index) => [pods[index]?.metadata.name, ...lines.slice(-40)].join('\n'))
-    .join('\n');
+  const logs = pods.map(async ({ metadata: { name } }) => {
+    const lines = (await cluster.logs(namespace, name, '--tail=400')).split('\n');
+    return [name, ...lines.filter((line) => pattern.test(line)).slice(-most)];
+  });
+  return (await Promise.all(logs)).flat().join('\n');
 }
 
 /** Logs the administrator in; returns the cookie. */

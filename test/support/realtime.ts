@@ -1,4 +1,6 @@
 /** Clients of socket.io, by each of its transports: they join a site's namespace and receive its events. */
+import { EventEmitter, on } from 'node:events';
+
 import { WebSocketClient } from '../../runner/health/websocket.js';
 
 const ENGINE = '/socket.io/?EIO=4&transport=';
@@ -21,46 +23,44 @@ export interface RealtimeClient {
 }
 
 /**
- * What a client receives. It is read all the time, whether a test asks for it or not: the server ends a client
- * that does not answer its pings.
+ * Reads all the time, whether a test asks or not: the server ends a client that does not answer its pings.
+ * @param read resolves with the packets that came next, pings among them; its first failure is the last
+ * @returns resolves with the next packet that is no ping
  */
-class Inbox {
-  readonly #received: string[] = [];
-  #error: Error | undefined;
-  #wake: () => void = () => undefined;
-
-  /** @param read resolves with the packets that came next, pings among them; its first failure ends the inbox */
-  constructor(
-    private readonly read: () => Promise<readonly string[]>,
-    private readonly pong: () => Promise<void>,
-  ) {
-    void this.#fill();
-  }
-
-  readonly next = async (): Promise<string> => {
+function inbox(
+  read: () => Promise<readonly string[]>,
+  pong: () => Promise<void> | void,
+): RealtimeClient['next'] {
+  const events = new EventEmitter();
+  const packets = on(events, 'packet');
+  const readAll = async (): Promise<never> => {
     for (;;) {
-      const packet = this.#received.shift();
-      if (packet !== undefined) return packet;
-      if (this.#error) throw this.#error;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      for (const packet of await read()) {
+        if (packet === PING) await pong();
+        else events.emit('packet', packet);
+      }
     }
   };
+  readAll().catch((error: unknown) => events.emit('error', error));
+  return async () => {
+    const { value, done } = await packets.next();
+    if (done) throw new Error('ended');
+    return String(value[0]);
+  };
+}
 
-  async #fill(): Promise<void> {
-    try {
-      for (;;) {
-        const packets = await this.read();
-        if (packets.includes(PING)) await this.pong();
-        this.#received.push(...packets.filter((packet) => packet !== PING));
-        this.#wake();
-      }
-    } catch (error) {
-      this.#error = error as Error;
-      this.#wake();
-    }
-  }
+/** Opens a session of long polling. @returns the path of its requests */
+async function openSession(exchange: Exchange): Promise<string> {
+  const opened = accepted(await exchange(`${ENGINE}polling`));
+  const { sid } = JSON.parse(opened.slice(1)) as { readonly sid: string };
+  return `${ENGINE}polling&sid=${sid}`;
+}
+
+/** Whether two ways lead to the same server: no other knows a session. */
+export async function isSameServer(one: Exchange, other: Exchange): Promise<boolean> {
+  const path = await openSession(one);
+  const { status } = await other(path, { method: 'POST', body: CLOSE });
+  return status === 200;
 }
 
 /** Joins by long polling alone: every packet is a request. */
@@ -68,9 +68,7 @@ export async function joinByPolling(
   exchange: Exchange,
   namespace: string,
 ): Promise<RealtimeClient> {
-  const opened = accepted(await exchange(`${ENGINE}polling`));
-  const { sid } = JSON.parse(opened.slice(1)) as { readonly sid: string };
-  const path = `${ENGINE}polling&sid=${sid}`;
+  const path = await openSession(exchange);
   const send = async (body: string): Promise<void> => {
     accepted(await exchange(path, { method: 'POST', body }));
   };
@@ -80,7 +78,7 @@ export async function joinByPolling(
     return accepted(await exchange(path)).split(SEPARATOR);
   };
   await send(`40/${namespace},`);
-  const { next } = new Inbox(read, () => send(PONG));
+  const next = inbox(read, () => send(PONG));
   const close = (): void => {
     closed = true;
     // The server then answers the poll that waits.
@@ -99,9 +97,9 @@ export async function joinByWebSocket(
   const client = await WebSocketClient.open(`${origin}${ENGINE}websocket`, headers, signal);
   await client.receive();
   client.send(`40/${namespace},`);
-  const { next } = new Inbox(
+  const next = inbox(
     async () => [await client.receive()],
-    async () => client.send(PONG),
+    () => client.send(PONG),
   );
   return { answer: await next(), next, close: () => client.close() };
 }
