@@ -11,4 +11,4 @@ const CLUSTERS = ['first-cluster', 'second-cluster'];
 
 const folder = path.join(projectRoot(), 'dist/lib/test/e2e');
 const files = CLUSTERS.map((name) => path.join(folder, `${name}.js`));
-process.exitCode = (await runFiles(files, CLUSTERS.length)) ? 0 : 1;
+process.exitCode = (await runFiles(files, { concurrency: CLUSTERS.length })) ? 0 : 1;

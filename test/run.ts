@@ -94,4 +94,6 @@ const sharing = names.filter(leases).length;
 await using _controlPlanes = await offerControlPlanes(
   sharing > 1 ? Math.min(sharing, CONCURRENCY) : 0,
 );
-process.exitCode = (await runFiles(mixed(names).map(compiled), CONCURRENCY)) ? 0 : 1;
+process.exitCode = (await runFiles(mixed(names).map(compiled), { concurrency: CONCURRENCY }))
+  ? 0
+  : 1;

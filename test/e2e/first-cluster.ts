@@ -1,6 +1,5 @@
 /** Tests that share one cluster, one after the other; `second-cluster.ts` has the others. */
 import './database-certificates.test.js';
-import './database-tls.test.js';
 import './databases.test.js';
 import './faults.test.js';
 import './first-site.test.js';

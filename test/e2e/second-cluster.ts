@@ -1,6 +1,7 @@
 /** Tests that share one cluster, one after the other; `first-cluster.ts` has the others. */
 import './autoscaling.test.js';
 import './change.test.js';
+import './database-tls.test.js';
 import './operator-network.test.js';
 import './removal.test.js';
 import './requests.test.js';

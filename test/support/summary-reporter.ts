@@ -9,56 +9,100 @@ import { inspect } from 'node:util';
 
 import { projectRoot } from '../../testbed/root.js';
 
+/** A suite that takes longer has a line of its own. */
+const LONG_MS = 30_000;
+
 interface Failure {
   readonly title: string;
   readonly place: string;
   readonly error: string;
 }
 
-class Summary {
-  passed = 0;
-  readonly failures: Failure[] = [];
+/** Counts the results of one or more runs of tests, and prints them. */
+export class Summary {
+  readonly #start = performance.now();
+  readonly #failures: Failure[] = [];
   /** Titles of skipped tests and suites by reason. */
-  readonly skipped = new Map<string, string[]>();
-  /** Names of the suites around the test that is reported; files are reported one after the other. */
-  #parents: readonly string[] = [];
+  readonly #skipped = new Map<string, string[]>();
+  #passed = 0;
 
-  started({ name, nesting }: EventData.TestStart): void {
-    this.#parents = [...this.#parents.slice(0, nesting), name];
+  get hasFailures(): boolean {
+    return this.#failures.length > 0;
   }
 
-  passedOrSkipped(event: EventData.TestPass): void {
-    const { skip, details } = event;
-    if (skip !== undefined && skip !== false) {
-      const reason = typeof skip === 'string' && skip !== '' ? skip : 'not applicable';
-      const titles = this.skipped.get(reason) ?? [];
-      this.skipped.set(reason, [...titles, this.#title(event)]);
-    } else if (details.type !== 'suite') {
-      this.passed += 1;
+  /** The text for each event of a run, when it happens. */
+  async *of(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+    // Names of the suites around the test that is reported: a run reports its files one after the other.
+    let suites: readonly string[] = [];
+    for await (const event of events) {
+      if (event.type === 'test:start') {
+        suites = [...suites.slice(0, event.data.nesting), event.data.name];
+      }
+      yield this.#textOf(event, suites);
     }
   }
 
-  failed(event: EventData.TestFail): Failure | undefined {
+  /** The text after all runs. */
+  end(): string {
+    const [failed, skipped] = [this.#failures, [...this.#skipped.values()].flat()];
+    const failures = failed.length > 0 ? `\nFailed:\n${failed.map(ofFailure).join('')}` : '';
+    const counts = `${this.#passed} passed, ${failed.length} failed, ${skipped.length} skipped\n`;
+    const duration = `\nin ${seconds(performance.now() - this.#start)}:\n`;
+    return `${ofSkipped(this.#skipped)}${failures}${duration}${counts}`;
+  }
+
+  #textOf(event: TestEvent, suites: readonly string[]): string {
+    switch (event.type) {
+      case 'test:pass':
+        return this.#passedOrSkipped(event.data, suites);
+      case 'test:fail':
+        return this.#failed(event.data, suites);
+      case 'test:summary':
+        return event.data.file === undefined ? '' : ofFile(event.data);
+      case 'test:stdout':
+      case 'test:stderr':
+        return event.data.message;
+      default:
+        return '';
+    }
+  }
+
+  #passedOrSkipped(event: EventData.TestPass, suites: readonly string[]): string {
+    const { skip, details, nesting, name } = event;
+    if (skip !== undefined && skip !== false) {
+      const reason = typeof skip === 'string' && skip !== '' ? skip : 'not applicable';
+      const titles = this.#skipped.get(reason) ?? [];
+      this.#skipped.set(reason, [...titles, titleOf(event, suites)]);
+      return '';
+    }
+    if (details.type !== 'suite') {
+      this.#passed += 1;
+      return '';
+    }
+    const isLong = nesting === 0 && details.duration_ms > LONG_MS;
+    return isLong ? `  ${name}: ${seconds(details.duration_ms)}\n` : '';
+  }
+
+  #failed(event: EventData.TestFail, suites: readonly string[]): string {
     const { details, file, line, column } = event;
     const { cause, failureType } = details.error as Error & { readonly failureType?: string };
     // A suite fails because of a test in it, which is reported by itself.
-    if (failureType === 'subtestsFailed') return undefined;
+    if (failureType === 'subtestsFailed') return '';
     const failure = {
-      title: this.#title(event),
+      title: titleOf(event, suites),
       place: `test at ${relative(file)}:${line ?? 1}:${column ?? 1}`,
       error: inspect(cause instanceof Error ? cause : details.error, { colors: false }),
     };
-    this.failures.push(failure);
-    return failure;
+    this.#failures.push(failure);
+    return ofFailure(failure);
   }
+}
 
-  get skippedCount(): number {
-    return [...this.skipped.values()].reduce((sum, titles) => sum + titles.length, 0);
-  }
-
-  #title({ name, nesting }: { readonly name: string; readonly nesting: number }): string {
-    return [...this.#parents.slice(0, nesting), name].join(' > ');
-  }
+function titleOf(
+  { name, nesting }: EventData.TestPass | EventData.TestFail,
+  suites: readonly string[],
+): string {
+  return [...suites.slice(0, nesting), name].join(' > ');
 }
 
 function relative(file: string | undefined): string {
@@ -107,33 +151,11 @@ function ofSkipped(skipped: ReadonlyMap<string, readonly string[]>): string {
   return `\nNot tested:\n${lines.join('')}${command}`;
 }
 
-function textOf(event: TestEvent, summary: Summary): readonly string[] {
-  if (event.type === 'test:start') {
-    summary.started(event.data);
-  } else if (event.type === 'test:pass') {
-    summary.passedOrSkipped(event.data);
-  } else if (event.type === 'test:fail') {
-    const failure = summary.failed(event.data);
-    return failure ? [ofFailure(failure)] : [];
-  } else if (event.type === 'test:summary') {
-    return event.data.file === undefined ? [] : [ofFile(event.data)];
-  } else if (event.type === 'test:stdout' || event.type === 'test:stderr') {
-    return [event.data.message];
-  }
-  return [];
-}
-
-export async function* summaryReporter(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+/** Of one run: `--test-reporter` takes it. */
+async function* summaryReporter(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const summary = new Summary();
-  const start = performance.now();
-  for await (const event of events) {
-    yield* textOf(event, summary);
-  }
-  const { failures, skipped, passed, skippedCount } = summary;
-  yield ofSkipped(skipped);
-  if (failures.length > 0) yield `\nFailed:\n${failures.map(ofFailure).join('')}`;
-  yield `\nin ${seconds(performance.now() - start)}:\n`;
-  yield `${passed} passed, ${failures.length} failed, ${skippedCount} skipped\n`;
+  yield* summary.of(events);
+  yield summary.end();
 }
 
 // eslint-disable-next-line no-restricted-syntax -- `--test-reporter` takes the default export
