@@ -151,14 +151,22 @@ describe('the proxy’s settings in nginx', needs('nginx'), () => {
     });
   }
 
-  it('limit bodies and times, and a change is reloaded without a lost request', async () => {
-    const nginx = await proxied({ maxBodySize: '2Ki', readTimeoutSeconds: 1 });
+  it('limit the time of an answer', async () => {
+    const nginx = await proxied({ readTimeoutSeconds: 1 });
+    try {
+      assert.equal((await get(nginx.port, '/hang', { Host: SITE })).status, 504);
+    } finally {
+      await nginx.stop();
+    }
+  });
+
+  it('limit bodies, and a change is reloaded without a lost request', async () => {
+    const nginx = await proxied({ maxBodySize: '2Ki' });
     const post = async (bytes: number) =>
       (await get(nginx.port, '/x', { Host: SITE }, { method: 'POST', body: 'x'.repeat(bytes) }))
         .status;
     try {
       assert.deepEqual([await post(2048), await post(2049)], [200, 413]);
-      assert.equal((await get(nginx.port, '/hang', { Host: SITE })).status, 504);
       let running = true;
       const seen = new Set<number>();
       const clients = Array.from({ length: 8 }, async () => {

@@ -7,6 +7,8 @@ import { loadCredentials } from '../../runner/api/credentials.js';
 import { PersistentVolumeClaim } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { MALLOC, NODE_FLAGS } from '../../testbed/operator-process.js';
+import { Reflector } from '../../runner/cache/reflector.js';
+import { hasSucceeded } from './ready.js';
 import { BENCH_NAME, siteObjects } from './workload.js';
 
 /** The operator's default number of concurrent reconciles. */
@@ -21,6 +23,13 @@ export interface BareLoop {
   readonly cpu: number;
 }
 
+export interface BareLoopOptions {
+  readonly sites: number;
+  readonly namespace: string;
+  /** Whether the Deployments of a site follow when its Job has succeeded, as the operator does it. */
+  readonly inOrder: boolean;
+}
+
 /** The pods mount the volume of their bench, which the loop does not make. */
 const SITES_VOLUME = {
   apiVersion: 'v1',
@@ -30,12 +39,8 @@ const SITES_VOLUME = {
 };
 
 /** Runs the loop in a process of its own, with the operator's client and its flags of Node.js. */
-export async function runBareLoop(
-  kubeconfig: string,
-  sites: number,
-  namespace: string,
-): Promise<BareLoop> {
-  const child = fork(fileURLToPath(import.meta.url), [kubeconfig, String(sites), namespace], {
+export async function runBareLoop(kubeconfig: string, options: BareLoopOptions): Promise<BareLoop> {
+  const child = fork(fileURLToPath(import.meta.url), [kubeconfig, JSON.stringify(options)], {
     execArgv: NODE_FLAGS,
     env: { ...process.env, ...MALLOC },
   });
@@ -47,28 +52,79 @@ export async function runBareLoop(
   return measured;
 }
 
-async function applyAll(client: Client, sites: number, namespace: string): Promise<BareLoop> {
+async function applyAll(
+  client: Client,
+  { sites, namespace, inOrder }: BareLoopOptions,
+): Promise<BareLoop> {
   const all = Array.from({ length: sites }, (_, index) => siteObjects(namespace, index));
   const volume = resourcePath(PersistentVolumeClaim, namespace, SITES_VOLUME.metadata.name);
   await client.apply(volume, SITES_VOLUME, 'floor');
+  const apply = async (objects: readonly KubeObject[]): Promise<void> => {
+    await Promise.all(
+      objects.map((object) => client.apply(pathOf(object, namespace), object, 'floor')),
+    );
+  };
+  const stop = new AbortController();
   const start = performance.now();
   const before = process.cpuUsage();
+  const succeeded = inOrder ? watchJobs(client, namespace, stop.signal) : undefined;
+  const later: Promise<void>[] = [];
   const pending = all.values();
-  await Promise.all(
-    Array.from({ length: CONCURRENCY }, async () => {
-      for (const children of pending) {
-        await Promise.all(
-          children.map((object) => client.apply(pathOf(object, namespace), object, 'floor')),
-        );
+  const applyPending = async (): Promise<void> => {
+    for (const children of pending) {
+      if (!succeeded) {
+        await apply(children);
+        continue;
       }
-    }),
-  );
+      const isLater = ({ kind }: KubeObject): boolean => kind === 'Deployment';
+      await apply(children.filter((object) => !isLater(object)));
+      const job = children.find(({ kind }) => kind === 'Job')?.metadata.name ?? '';
+      later.push(succeeded(job).then(() => apply(children.filter(isLater))));
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, applyPending));
+  await Promise.all(later);
+  stop.abort();
   const { user, system } = process.cpuUsage(before);
   return {
     objects: all.reduce((sum, { length }) => sum + length, 0),
     seconds: (performance.now() - start) / 1000,
     cpu: (user + system) / 1_000_000,
   };
+}
+
+/** @returns what resolves when the Job with this name has succeeded */
+function watchJobs(
+  client: Client,
+  namespace: string,
+  signal: AbortSignal,
+): (name: string) => Promise<KubeObject> {
+  const jobs = new Map<string, PromiseWithResolvers<KubeObject>>();
+  const jobNamed = (name: string): PromiseWithResolvers<KubeObject> => {
+    const job = jobs.get(name) ?? Promise.withResolvers<KubeObject>();
+    jobs.set(name, job);
+    return job;
+  };
+  const check = (object: KubeObject): void => {
+    if (hasSucceeded(object)) jobNamed(object.metadata.name).resolve(object);
+  };
+  const reflector = new Reflector({
+    client,
+    path: `/apis/batch/v1/namespaces/${namespace}/jobs`,
+    sink: {
+      replace: (objects) => {
+        objects.forEach(check);
+        return undefined;
+      },
+      upsert: check,
+      remove: () => undefined,
+    },
+    signal,
+    now: () => performance.now(),
+    random: Math.random,
+  });
+  void reflector.run();
+  return (name) => jobNamed(name).promise;
 }
 
 function pathOf({ apiVersion, kind, metadata }: KubeObject, namespace: string): string {
@@ -83,9 +139,9 @@ function pathOf({ apiVersion, kind, metadata }: KubeObject, namespace: string): 
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [, , kubeconfig = '', sites, namespace = ''] = process.argv;
+  const [, , kubeconfig = '', options = ''] = process.argv;
   const client = createClient({ credentials: await loadCredentials(kubeconfig, process.env) });
-  process.send?.(await applyAll(client, Number(sites), namespace));
+  process.send?.(await applyAll(client, JSON.parse(options) as BareLoopOptions));
   await client.close();
   process.disconnect();
 }

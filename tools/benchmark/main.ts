@@ -25,6 +25,8 @@ const { values } = parseArgs({
     quiet: { type: 'string', default: '60' },
     samples: { type: 'string', default: '100' },
     'skip-floor': { type: 'boolean', default: false },
+    /** The floor applies the Deployments of a site when its Job has succeeded. */
+    'floor-in-order': { type: 'boolean', default: false },
     /** A folder: writes a CPU profile of the operator, and prints where the time went. */
     profile: { type: 'string' },
     /** Flags of Node.js for the operator, to compare. */
@@ -53,6 +55,7 @@ const options: SitesOptions = {
   ...(isQuick ? QUICK : {}),
   sites,
   quick: isQuick,
+  floorInOrder: values['floor-in-order'],
   profile: values.profile,
   nodeFlags: values['node-flags'].split(' ').filter(Boolean),
   step: numberedSteps(stepCount(), printProgress),

@@ -25,6 +25,8 @@ export interface SitesOptions {
   readonly settleSeconds: number;
   /** For a quick run: the bare loop follows on the same control plane, its changes are left out. */
   readonly quick: boolean;
+  /** Whether the floor applies the Deployments of a site when its Job has succeeded. */
+  readonly floorInOrder: boolean;
   readonly step: RunStep;
 }
 
@@ -72,8 +74,9 @@ export interface SitesMeasurement extends Creation {
 export async function measureFloor(
   cp: ControlPlane,
   client: Client,
-  { sites, step }: SitesOptions,
+  options: SitesOptions,
 ): Promise<Floor> {
+  const { sites, step } = options;
   return step('applying the objects of all sites in a bare loop', async (advance) => {
     const timeoutMs = timeoutFor(sites);
     const onCount = (done: number): void => advance({ done, total: sites, unit: 'sites' });
@@ -87,17 +90,17 @@ export async function measureFloor(
       { path: DEPLOYMENTS, passes: isAvailable, timeoutMs },
       sites * siteObjects(NAMESPACE, 0).filter(({ kind }) => kind === 'Deployment').length,
     );
-    return timedLoop(cp, sites, Promise.all([jobs, deployments]));
+    return timedLoop(cp, options, Promise.all([jobs, deployments]));
   });
 }
 
 async function timedLoop(
   cp: ControlPlane,
-  sites: number,
+  { sites, floorInOrder: inOrder }: SitesOptions,
   running: Promise<unknown>,
 ): Promise<Floor> {
   const begun = performance.now();
-  const loop = await runBareLoop(cp.kubeconfig, sites, NAMESPACE);
+  const loop = await runBareLoop(cp.kubeconfig, { sites, namespace: NAMESPACE, inOrder });
   // The loop's process starts and synthesizes before its time begins.
   const before = (performance.now() - begun) / 1000 - loop.seconds;
   await running;
@@ -220,7 +223,7 @@ async function applySites(client: Client, sites: number): Promise<void> {
 async function runBeside(cp: ControlPlane, client: Client, sites: number): Promise<BareLoop> {
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: BARE } };
   await client.apply(`/api/v1/namespaces/${BARE}`, namespace, 'benchmark');
-  return runBareLoop(cp.kubeconfig, sites, BARE);
+  return runBareLoop(cp.kubeconfig, { sites, namespace: BARE, inOrder: false });
 }
 
 function measureBareLatency(
