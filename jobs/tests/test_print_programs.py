@@ -1,6 +1,8 @@
 """Messages for programs that the image lacks."""
 
 import sys
+import tempfile
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -48,8 +50,9 @@ def test_leaves_programs_without_an_address_of_nginx(framework: SimpleNamespace)
 
 
 def test_is_silent_on_a_version_without_the_functions(
-    monkeypatch: pytest.MonkeyPatch, framework: SimpleNamespace
+    monkeypatch: pytest.MonkeyPatch, framework: SimpleNamespace, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setitem(sys.modules, "frappe.utils.print_utils", None)
     monkeypatch.setitem(sys.modules, "pdfkit", None)
     monkeypatch.setenv("NGINX_HOST", "nginx")
