@@ -29,5 +29,5 @@ export async function runFiles(
   };
   await Promise.all(Array.from({ length: concurrency }, runWaiting));
   process.stdout.write(summary.end());
-  return !summary.hasFailures;
+  return !summary.hasFailed;
 }

@@ -25,9 +25,11 @@ export class Summary {
   /** Titles of skipped tests and suites by reason. */
   readonly #skipped = new Map<string, string[]>();
   #passed = 0;
+  #hasFailed = false;
 
-  get hasFailures(): boolean {
-    return this.#failures.length > 0;
+  /** Whether a test, a suite or a file has failed. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   /** The text for each event of a run, when it happens. */
@@ -86,6 +88,7 @@ export class Summary {
   #failed(event: EventData.TestFail, suites: readonly string[]): string {
     const { details, file, line, column } = event;
     const { cause, failureType } = details.error as Error & { readonly failureType?: string };
+    this.#hasFailed = true;
     // A suite fails because of a test in it, which is reported by itself.
     if (failureType === 'subtestsFailed') return '';
     const failure = {

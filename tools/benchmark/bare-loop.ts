@@ -7,8 +7,7 @@ import { loadCredentials } from '../../runner/api/credentials.js';
 import { PersistentVolumeClaim } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { MALLOC, NODE_FLAGS } from '../../testbed/operator-process.js';
-import { Reflector } from '../../runner/cache/reflector.js';
-import { hasSucceeded } from './ready.js';
+import { hasSucceeded, watchObjects } from './ready.js';
 import { BENCH_NAME, siteObjects } from './workload.js';
 
 /** The operator's default number of concurrent reconciles. */
@@ -105,25 +104,10 @@ function watchJobs(
     jobs.set(name, job);
     return job;
   };
-  const check = (object: KubeObject): void => {
+  const seen = (object: KubeObject): void => {
     if (hasSucceeded(object)) jobNamed(object.metadata.name).resolve(object);
   };
-  const reflector = new Reflector({
-    client,
-    path: `/apis/batch/v1/namespaces/${namespace}/jobs`,
-    sink: {
-      replace: (objects) => {
-        objects.forEach(check);
-        return undefined;
-      },
-      upsert: check,
-      remove: () => undefined,
-    },
-    signal,
-    now: () => performance.now(),
-    random: Math.random,
-  });
-  void reflector.run();
+  watchObjects(client, `/apis/batch/v1/namespaces/${namespace}/jobs`, { seen }, signal);
   return (name) => jobNamed(name).promise;
 }
 

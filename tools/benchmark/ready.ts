@@ -36,27 +36,44 @@ export async function untilCount(
       clearTimeout(timer);
       resolve();
     };
-    const reflector = new Reflector({
-      client,
-      path,
-      sink: {
-        replace: (objects) => {
-          objects.forEach(check);
-          return undefined;
-        },
-        upsert: check,
-        remove: ({ metadata }) => {
-          passing.delete(metadata.name);
-        },
-      },
-      signal: stop.signal,
-      now: () => performance.now(),
-      random: Math.random,
-    });
-    void reflector.run();
+    const removed = ({ metadata }: KubeObject): void => {
+      passing.delete(metadata.name);
+    };
+    watchObjects(client, path, { seen: check, removed }, stop.signal);
   }).finally(() => {
     stop.abort();
   });
+}
+
+export interface Watching {
+  /** Called with each object, and again after each change. */
+  readonly seen: (object: KubeObject) => void;
+  readonly removed?: (object: KubeObject) => void;
+}
+
+/** Watches a collection until the signal. */
+export function watchObjects(
+  client: Client,
+  path: string,
+  { seen, removed }: Watching,
+  signal: AbortSignal,
+): void {
+  const reflector = new Reflector({
+    client,
+    path,
+    sink: {
+      replace: (objects) => {
+        objects.forEach(seen);
+        return undefined;
+      },
+      upsert: seen,
+      remove: (object) => removed?.(object),
+    },
+    signal,
+    now: () => performance.now(),
+    random: Math.random,
+  });
+  void reflector.run();
 }
 
 const API = '/apis/app-operator.io/v1alpha1/namespaces';
