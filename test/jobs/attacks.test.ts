@@ -148,6 +148,63 @@ describeOnServers('an attack', (servers) => {
     }
   });
 
+  it('by a site_config.json of another server or database: the operator’s values are used', async () => {
+    const config = site.json('site_config.json');
+    const write = (change: object): void => {
+      writeFileSync(site.path('site_config.json'), JSON.stringify({ ...config, ...change }));
+    };
+    write({ db_host: '203.0.113.1', db_port: 1, db_user: databaseOf(site) });
+    const result = await site.init();
+    assert.equal(result.code, 0, result.output);
+    assert.equal(site.json('site_config.json')['db_host'], '127.0.0.1');
+    write({ db_name: 'mysql' });
+    assert.match((await site.init()).lastLine, /DatabaseNameMismatch/);
+    assert.match((await site.drop()).lastLine, /DatabaseNameMismatch/);
+    write({});
+  });
+
+  /** Lines that a client program of the database would take for its own commands. */
+  const commands = (file: string): readonly string[] => [
+    `\\! touch ${file}`,
+    `SELECT 1 \\! touch ${file}`,
+    ...(servers.type === 'mariadb'
+      ? [`system touch ${file}`, `tee ${file}`, `/* ' */ \\! touch ${file}`, `--x '\n\\! touch ${file}`]
+      : [`\\o ${file}`, `COPY (SELECT 1) TO STDOUT; SELECT 1 FROM stdin;\n\\! touch ${file}`, `-- x\r\\! touch ${file}`]),
+  ]; // prettier-ignore
+  const attackByDump = async (PATH = process.env['PATH'] ?? ''): Promise<void> => {
+    const file = join(temporaryDirectory(), 'ran');
+    for (const command of commands(file)) {
+      const store = hostileBackup((directory) => {
+        writeFileSync(join(directory, 'database.sql.gz'), gzipSync(`${command}\n`));
+      });
+      const victim = aSite(servers.bench, servers.database, { ...store.env, ...RESTORE, PATH });
+      const result = await victim.init();
+      assert.match(
+        result.lastLine,
+        /app-operator: RestoreFailed: /,
+        `${command}: ${result.output}`,
+      );
+      assert.ok(!existsSync(file), command);
+    }
+  };
+
+  it('by commands of the database’s client in a dump: they are not run', () => attackByDump());
+
+  it('by such commands, with a client that has no sandbox', { skip: servers.type !== 'mariadb' }, async () => {
+    const folder = temporaryDirectory();
+    const real = required('mariadb');
+    const script = `#!/bin/sh\ncase "$*" in *--help*) exec ${real} "$@" | grep -v sandbox;; *) exec ${real} "$@";; esac\n`;
+    writeFileSync(join(folder, 'mariadb'), script, { mode: 0o755 });
+    const PATH = `${folder}:${process.env['PATH'] ?? ''}`;
+    await attackByDump(PATH);
+    const store = hostileBackup(() => undefined);
+    const result = await aSite(servers.bench, servers.database, { ...store.env, ...RESTORE, PATH }).init();
+    assert.equal(result.code, 0, `a dump of the server's own program: ${result.output}`);
+  }); // prettier-ignore
+
+  // What follows is the same on both kinds of servers.
+  if (servers.type === 'postgres') return;
+
   it('by code of the framework: no process of it has the Administrator’s password', async () => {
     const code = join(servers.bench, 'apps/frappe/frappe/__init__.py');
     const text = readFileSync(code, 'utf8');
@@ -214,21 +271,6 @@ describeOnServers('an attack', (servers) => {
     assert.ok(existsSync(other.path('private/files/secret.txt')));
   });
 
-  it('by a site_config.json of another server or database: the operator’s values are used', async () => {
-    const config = site.json('site_config.json');
-    const write = (change: object): void => {
-      writeFileSync(site.path('site_config.json'), JSON.stringify({ ...config, ...change }));
-    };
-    write({ db_host: '203.0.113.1', db_port: 1, db_user: databaseOf(site) });
-    const result = await site.init();
-    assert.equal(result.code, 0, result.output);
-    assert.equal(site.json('site_config.json')['db_host'], '127.0.0.1');
-    write({ db_name: 'mysql' });
-    assert.match((await site.init()).lastLine, /DatabaseNameMismatch/);
-    assert.match((await site.drop()).lastLine, /DatabaseNameMismatch/);
-    write({});
-  });
-
   it('by apps.txt: only names of apps are read', async () => {
     const path = sites('apps.txt');
     const text = readFileSync(path);
@@ -244,45 +286,6 @@ describeOnServers('an attack', (servers) => {
     rmSync(path);
     writeFileSync(path, text);
   });
-
-  /** Lines that a client program of the database would take for its own commands. */
-  const commands = (file: string): readonly string[] => [
-    `\\! touch ${file}`,
-    `SELECT 1 \\! touch ${file}`,
-    ...(servers.type === 'mariadb'
-      ? [`system touch ${file}`, `tee ${file}`, `/* ' */ \\! touch ${file}`, `--x '\n\\! touch ${file}`]
-      : [`\\o ${file}`, `COPY (SELECT 1) TO STDOUT; SELECT 1 FROM stdin;\n\\! touch ${file}`, `-- x\r\\! touch ${file}`]),
-  ]; // prettier-ignore
-  const attackByDump = async (PATH = process.env['PATH'] ?? ''): Promise<void> => {
-    const file = join(temporaryDirectory(), 'ran');
-    for (const command of commands(file)) {
-      const store = hostileBackup((directory) => {
-        writeFileSync(join(directory, 'database.sql.gz'), gzipSync(`${command}\n`));
-      });
-      const victim = aSite(servers.bench, servers.database, { ...store.env, ...RESTORE, PATH });
-      const result = await victim.init();
-      assert.match(
-        result.lastLine,
-        /app-operator: RestoreFailed: /,
-        `${command}: ${result.output}`,
-      );
-      assert.ok(!existsSync(file), command);
-    }
-  };
-
-  it('by commands of the database’s client in a dump: they are not run', () => attackByDump());
-
-  it('by such commands, with a client that has no sandbox', { skip: servers.type !== 'mariadb' }, async () => {
-    const folder = temporaryDirectory();
-    const real = required('mariadb');
-    const script = `#!/bin/sh\ncase "$*" in *--help*) exec ${real} "$@" | grep -v sandbox;; *) exec ${real} "$@";; esac\n`;
-    writeFileSync(join(folder, 'mariadb'), script, { mode: 0o755 });
-    const PATH = `${folder}:${process.env['PATH'] ?? ''}`;
-    await attackByDump(PATH);
-    const store = hostileBackup(() => undefined);
-    const result = await aSite(servers.bench, servers.database, { ...store.env, ...RESTORE, PATH }).init();
-    assert.equal(result.code, 0, `a dump of the server's own program: ${result.output}`);
-  }); // prettier-ignore
 
   /** A tar archive of one member, made by Python. */
   const archive = (directory: string, program: string): void => {

@@ -130,19 +130,6 @@ describeOnServers('backups of a site', (servers) => {
     assert.ok(!result.output.includes(KEY) && !result.output.includes('site "quoted'));
   });
 
-  test('are the same in S3', async () => {
-    const server = await startS3Server({ port: await freePort() });
-    const store = s3Env(server);
-    const result = await run(store);
-    assert.equal(result.code, 0, result.output);
-    const [backup] = readReport(result.terminationMessage)?.backups ?? [];
-    assert.match(backup?.location ?? '', /^s3:\/\/backups\/team\/shop\/\d{8}T\d{6}Z$/);
-    assert.match((await remove(store)).lastLine, /"removed": 1/);
-    await server.stop();
-    const unreachable = failed(await run(store));
-    assert.equal(unreachable.reason, 'StoreUnreachable');
-  });
-
   test('contain only the wanted parts, and are marked as incomplete', async () => {
     const store = volumeEnv();
     await run(store, { WITH_FILES: '0' });
@@ -155,13 +142,6 @@ describeOnServers('backups of a site', (servers) => {
     assert.ok(files.some((file) => file.name === 'files.tar'));
     const path = join(folderOf(store), second, 'database.sql.gz');
     assert.doesNotMatch(gunzipSync(readFileSync(path)).toString(), /CREATE TABLE .*tabSingles/);
-  });
-
-  test('fail for document types that the site does not have', async () => {
-    const store = volumeEnv();
-    const { reason, message } = failed(await run(store, { INCLUDE: '["DefaultValue","No Such"]' }));
-    assert.deepEqual([reason, message], ['DocTypeMissing', 'the site has no table for: No Such']);
-    assert.deepEqual(foldersIn(store), []);
   });
 
   // The Job is killed at each rename, each removal, and each start of a program.
@@ -191,6 +171,57 @@ describeOnServers('backups of a site', (servers) => {
     assert.ok(at > 6 && removing > 0, `killed at ${String(at)} points`);
     assert.deepEqual(foldersIn(store), whole(store));
     assert.equal(foldersIn(store).length, 1);
+  });
+
+  test('report an unreachable database', async () => {
+    const store = volumeEnv();
+    const path = site.path('site_config.json');
+    const text = readFileSync(path, 'utf8');
+    const config = JSON.parse(text) as object;
+    writeFileSync(path, JSON.stringify({ ...config, db_port: await freePort() }));
+    const result = await run(store);
+    writeFileSync(path, text);
+    assert.equal(failed(result).reason, 'DatabaseUnreachable', result.output);
+    assert.ok(!result.output.includes('site "quoted'));
+    assert.deepEqual(foldersIn(store), []);
+  });
+
+  test('report a full scratch volume', async (context) => {
+    const mount = temporaryDirectory();
+    if (!mounts(context, mount, '64k')) return;
+    try {
+      const store = volumeEnv();
+      const noise = Buffer.from(Array.from({ length: 200_000 }, () => Math.random() * 256));
+      writeFileSync(site.path('public/files/noise'), noise);
+      const { reason } = failed(await run(store, { TMPDIR: mount }));
+      assert.equal(reason, 'ScratchFull');
+      assert.deepEqual(foldersIn(store), []);
+    } finally {
+      rmSync(site.path('public/files/noise'), { force: true });
+    }
+  });
+
+  // What follows is the same on both kinds of servers.
+  if (servers.type === 'postgres') return;
+
+  test('are the same in S3', async () => {
+    const server = await startS3Server({ port: await freePort() });
+    const store = s3Env(server);
+    const result = await run(store);
+    assert.equal(result.code, 0, result.output);
+    const [backup] = readReport(result.terminationMessage)?.backups ?? [];
+    assert.match(backup?.location ?? '', /^s3:\/\/backups\/team\/shop\/\d{8}T\d{6}Z$/);
+    assert.match((await remove(store)).lastLine, /"removed": 1/);
+    await server.stop();
+    const unreachable = failed(await run(store));
+    assert.equal(unreachable.reason, 'StoreUnreachable');
+  });
+
+  test('fail for document types that the site does not have', async () => {
+    const store = volumeEnv();
+    const { reason, message } = failed(await run(store, { INCLUDE: '["DefaultValue","No Such"]' }));
+    assert.deepEqual([reason, message], ['DocTypeMissing', 'the site has no table for: No Such']);
+    assert.deepEqual(foldersIn(store), []);
   });
 
   test('of another killed Job are removed when no process can write to them any more', async () => {
@@ -395,19 +426,6 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
     assert.deepEqual(report.backups[1]?.apps, apps);
   });
 
-  test('report an unreachable database', async () => {
-    const store = volumeEnv();
-    const path = site.path('site_config.json');
-    const text = readFileSync(path, 'utf8');
-    const config = JSON.parse(text) as object;
-    writeFileSync(path, JSON.stringify({ ...config, db_port: await freePort() }));
-    const result = await run(store);
-    writeFileSync(path, text);
-    assert.equal(failed(result).reason, 'DatabaseUnreachable', result.output);
-    assert.ok(!result.output.includes('site "quoted'));
-    assert.deepEqual(foldersIn(store), []);
-  });
-
   test('are deleted with their object, and no others', async () => {
     const store = volumeEnv();
     put(store, '20250101T000000Z');
@@ -425,20 +443,5 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
       'notes',
     ]);
     assert.match((await remove(store)).lastLine, /"removed": 0/);
-  });
-
-  test('report a full scratch volume', async (context) => {
-    const mount = temporaryDirectory();
-    if (!mounts(context, mount, '64k')) return;
-    try {
-      const store = volumeEnv();
-      const noise = Buffer.from(Array.from({ length: 200_000 }, () => Math.random() * 256));
-      writeFileSync(site.path('public/files/noise'), noise);
-      const { reason } = failed(await run(store, { TMPDIR: mount }));
-      assert.equal(reason, 'ScratchFull');
-      assert.deepEqual(foldersIn(store), []);
-    } finally {
-      rmSync(site.path('public/files/noise'), { force: true });
-    }
   });
 });

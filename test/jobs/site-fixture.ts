@@ -301,7 +301,10 @@ export function needsStandIn(...programs: readonly string[]): { skip?: string } 
   return packages.skip === undefined ? needs(...programs) : { skip: packages.skip };
 }
 
-/** The same suite on a real MariaDB and on a real PostgreSQL. */
+/**
+ * The same suite on a real MariaDB and on a real PostgreSQL. Tests of what does not depend on the server come
+ * last, and run on MariaDB only.
+ */
 export function describeOnServers(title: string, tests: (servers: TestServers) => void): void {
   for (const type of ['mariadb', 'postgres'] as const) {
     const server = type === 'mariadb' ? 'mariadbd' : 'postgres';

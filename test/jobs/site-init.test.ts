@@ -101,13 +101,6 @@ describeOnServers('site_init.py', (servers) => {
     },
   );
 
-  it('enables the scheduler, which the framework disables', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await site.init();
-    const statement = `SELECT value FROM ${servers.quoted('tabSingles')} WHERE field = 'enable_scheduler'`;
-    assert.equal(servers.sqlOf(site, statement), '1');
-  });
-
   it('shows no secret, neither in its output nor in another program’s arguments', async () => {
     const log = join(temporaryDirectory(), 'arguments');
     const programs = recording(['mariadb', 'psql'], log);
@@ -140,16 +133,6 @@ describeOnServers('site_init.py', (servers) => {
     }
   });
 
-  it('adopts a retained site with its data, also for a new AppSite of the same name', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await site.init();
-    servers.sqlOf(site, `INSERT INTO ${servers.quoted('tabProbe')} VALUES ('kept')`);
-    rmSync(site.path('.app-operator.json'));
-    const result = await site.init();
-    assert.match(result.lastLine, /"created": false/);
-    assert.equal(servers.sqlOf(site, `SELECT name FROM ${servers.quoted('tabProbe')}`), 'kept');
-  });
-
   it('rejects a database of another site, and changes nothing', async () => {
     const site = aSite(servers.bench, servers.database, {
       DB_NAME: 'of_others',
@@ -162,25 +145,6 @@ describeOnServers('site_init.py', (servers) => {
     assert.match(result.lastLine, /^app-operator: DatabaseExists: the database of_others exists/);
     assert.equal(servers.database.sql('SELECT COUNT(*) FROM precious', 'of_others'), '0');
     assert.ok(!site.exists());
-  });
-
-  it('refuses a site directory of another owner', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await site.init();
-    const result = await site.with({ SITE_OWNER: 'others/shop' }).init();
-    assert.match(
-      result.lastLine,
-      /^app-operator: SiteOwnedByOther: .* belongs to team\/shop\d+, not to others\/shop$/,
-    );
-  });
-
-  it('refuses a directory that it did not create and that is no site', async () => {
-    const site = aSite(servers.bench, servers.database);
-    mkdirSync(site.path());
-    writeFileSync(site.path('notes.txt'), 'by hand');
-    const result = await site.init();
-    assert.match(result.lastLine, /^app-operator: SiteIncomplete: /);
-    assert.ok(existsSync(site.path('notes.txt')));
   });
 
   it('reports SiteIncomplete when the files exist and the database does not', async () => {
@@ -378,13 +342,6 @@ describeOnServers('site_init.py', (servers) => {
     assert.equal(sixteen.json('site_config.json')['db_user'], 'other_user_16');
   });
 
-  it('runs one Job of a site at a time', async () => {
-    const site = aSite(servers.bench, servers.database, { STANDIN_PAUSE: '1' });
-    const results = await Promise.all([site.init(), site.init()]);
-    assert.deepEqual(results.map((result) => result.code).sort(), [0, 1]);
-    assert.ok(results.some((result) => result.lastLine.startsWith('app-operator: SiteBusy: ')));
-  });
-
   it(
     'gives a site’s user no right on a neighbour’s database whose name differs by one character',
     { skip: servers.type !== 'mariadb' },
@@ -394,6 +351,52 @@ describeOnServers('site_init.py', (servers) => {
       assert.match(servers.database.sql("SHOW GRANTS FOR 'a_b'@'%'"), /ON `a\\+_b`\.\*/);
     },
   );
+
+  // What follows is the same on both kinds of servers.
+  if (servers.type === 'postgres') return;
+
+  it('enables the scheduler, which the framework disables', async () => {
+    const site = aSite(servers.bench, servers.database);
+    await site.init();
+    const statement = `SELECT value FROM ${servers.quoted('tabSingles')} WHERE field = 'enable_scheduler'`;
+    assert.equal(servers.sqlOf(site, statement), '1');
+  });
+
+  it('adopts a retained site with its data, also for a new AppSite of the same name', async () => {
+    const site = aSite(servers.bench, servers.database);
+    await site.init();
+    servers.sqlOf(site, `INSERT INTO ${servers.quoted('tabProbe')} VALUES ('kept')`);
+    rmSync(site.path('.app-operator.json'));
+    const result = await site.init();
+    assert.match(result.lastLine, /"created": false/);
+    assert.equal(servers.sqlOf(site, `SELECT name FROM ${servers.quoted('tabProbe')}`), 'kept');
+  });
+
+  it('refuses a site directory of another owner', async () => {
+    const site = aSite(servers.bench, servers.database);
+    await site.init();
+    const result = await site.with({ SITE_OWNER: 'others/shop' }).init();
+    assert.match(
+      result.lastLine,
+      /^app-operator: SiteOwnedByOther: .* belongs to team\/shop\d+, not to others\/shop$/,
+    );
+  });
+
+  it('refuses a directory that it did not create and that is no site', async () => {
+    const site = aSite(servers.bench, servers.database);
+    mkdirSync(site.path());
+    writeFileSync(site.path('notes.txt'), 'by hand');
+    const result = await site.init();
+    assert.match(result.lastLine, /^app-operator: SiteIncomplete: /);
+    assert.ok(existsSync(site.path('notes.txt')));
+  });
+
+  it('runs one Job of a site at a time', async () => {
+    const site = aSite(servers.bench, servers.database, { STANDIN_PAUSE: '1' });
+    const results = await Promise.all([site.init(), site.init()]);
+    assert.deepEqual(results.map((result) => result.code).sort(), [0, 1]);
+    assert.ok(results.some((result) => result.lastLine.startsWith('app-operator: SiteBusy: ')));
+  });
 
   it('rejects names that could reach outside of the site', async () => {
     for (const change of [

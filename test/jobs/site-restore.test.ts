@@ -171,40 +171,6 @@ describeOnServers('a restore', (servers) => {
     assert.equal((await site.with({ ADMIN_PASSWORD: 'other pw 1' }).init()).code, 0);
   });
 
-  it('is done once for each request, whatever the spec requested since', async () => {
-    const store = aStore();
-    await backedUp(store);
-    const { site, old } = await existing();
-    const restoring = site.with({ ...from(store, A), ...confirmed });
-    assert.equal((await restoring.init()).code, 0);
-    insert(site, "'since then'");
-    const since = copyOf(site);
-    assert.deepEqual(restored((await restoring.init()).lastLine)['requests'], [A]);
-    assert.equal((await site.init()).code, 0);
-    assert.deepEqual(copyOf(site), since);
-    assert.notDeepEqual(since, old);
-    assert.equal((await site.with({ ...from(store, B), ...confirmed }).init()).code, 0);
-    assert.equal(rowsOf(servers, site)['tabProbe']?.includes('since then'), false);
-    insert(site, "'after b'");
-    const again = await restoring.init();
-    assert.deepEqual(restored(again.lastLine)['requests'], [A, B]);
-    assert.equal(rowsOf(servers, site)['tabProbe']?.includes('after b'), true);
-  });
-
-  it('keeps the data of an existing site without a confirmation, and updates the rest', async () => {
-    const store = aStore();
-    await backedUp(store);
-    const { site, old } = await existing();
-    const result = await site.with({ ...from(store), ADMIN_PASSWORD: 'another pw' }).init();
-    assert.equal(result.code, 0, result.output);
-    assert.equal(outcomeOf(result.lastLine)['restore'], 'Unconfirmed');
-    assert.match(result.output, /set the Administrator's password/);
-    assert.deepEqual(copyOf(site), old);
-    const unknown = await site.with({ RESTORE_ID: A, ...confirmed }).init();
-    assert.equal(outcomeOf(unknown.lastLine)['restore'], 'Unknown');
-    assert.deepEqual(copyOf(site), old);
-  });
-
   it('replaces an existing site, keeps its previous data, and puts its jobs back', async () => {
     const redis = (...args: readonly string[]): string =>
       redisCli(servers.redis.port, servers.redis.password, ...args);
@@ -253,118 +219,6 @@ describeOnServers('a restore', (servers) => {
     assert.deepEqual(copyOf(site), copy);
   });
 
-  it('reports a key that differs from the Secret’s, and a Secret that has it', async () => {
-    const store = aStore();
-    await backedUp(store);
-    const { site } = await existing();
-    const restoring = site.with(from(store, A, confirmed));
-    assert.equal(restored((await restoring.init()).lastLine)['encryptionKey'], 'Backup');
-    const same = await restoring.with({ ENCRYPTION_KEY: OTHER_KEY }).init();
-    assert.equal(restored(same.lastLine)['encryptionKey'], 'Secret');
-    const third = KEY.replace('c2', 'd3');
-    const config = { ...site.json('site_config.json'), encryption_key: third };
-    writeFileSync(site.path('site_config.json'), JSON.stringify(config));
-    assert.match((await restoring.init()).lastLine, /EncryptionKeyMismatch/);
-  });
-
-  const broken: [string, RegExp, (directory: string) => BackupChange | undefined][] = [
-    ['of newer code', /BackupNewer: .*frappe 15.45.0 \(image: 15.44.2\)/, () => ({ manifest: { apps: [{ name: 'frappe', version: '15.45.0' }] } })],
-    ['of an app that the image does not hold', /AppNotInImage: .*crm/, () => ({ manifest: { apps: [{ name: 'frappe', version: '15.1.0' }, { name: 'crm', version: '1' }] } })],
-    ['of another kind of server', /BackupUnsuitable/, () => ({ manifest: { dbType: 'oracle' } })],
-    ['of some document types', /BackupIncomplete/, () => ({ manifest: { partial: true } })],
-    ['that is not complete', /BackupIncomplete/, () => ({ manifest: { complete: false } })],
-    ['that is encrypted', /BackupEncrypted/, () => ({ manifest: { encrypted: true } })],
-    ['without a key', /BackupIncomplete: .*no encryption key/, () => ({ config: { encryption_key: '' } })],
-    ['of unknown apps', /BackupIncomplete: .*does not list its apps/, () => ({ manifest: { apps: 'frappe' } })],
-  ]; // prettier-ignore
-  let unchanged: { site: SiteJobs; old: Copy } | undefined;
-  for (const [what, line, change] of broken) {
-    it(`rejects a backup ${what}, and does not change the site`, async () => {
-      const store = aStore();
-      await backedUp(store, change(''));
-      const { site, old } = (unchanged ??= await existing());
-      const result = await site.with(from(store, A, { ...confirmed, RESTORE_NAME: NAME })).init();
-      assert.match(result.lastLine, line, result.output);
-      assert.equal(result.terminationMessage, result.lastLine);
-      assert.deepEqual(copyOf(site), old);
-      assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
-      assert.equal(markerOf(site)['upgrade'], undefined);
-      assert.equal(existsSync(site.path('private/restores', A)), false);
-    });
-  }
-
-  it('rejects files that differ from what was stored, before it changes the site', async () => {
-    const store = aStore();
-    const { directory } = await backedUp(store, { manifest: { owner: 'team/nightly' } });
-    const { site, old } = await existing();
-    const file = join(directory, 'private-files.tgz');
-    const data = readFileSync(file);
-    data[data.length >> 1] = (data[data.length >> 1] ?? 0) ^ 1;
-    writeFileSync(file, data);
-    const restoring = site.with(from(store, A, confirmed));
-    const result = await restoring.init();
-    assert.match(result.lastLine, /BackupCorrupt: .*private-files.tgz.* is unchanged$/);
-    assert.deepEqual(copyOf(site), old);
-    const missing = await restoring.with({ RESTORE_NAME: '20200101T000000Z' }).init();
-    assert.match(missing.lastLine, /BackupMissing: .*has no backup 20200101T000000Z/);
-    const others = await restoring.with({ RESTORE_NAME: NAME, RESTORE_OWNER: 'team/other' }).init();
-    assert.match(
-      others.lastLine,
-      /BackupMissing: .* is a backup of team\/nightly, not of team\/other/,
-    );
-    const none = await restoring.with({ STORE_PREFIX: 'no/body' }).init();
-    assert.match(none.lastLine, /BackupMissing: .*has no complete backup/);
-    assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
-  });
-
-  it('opens the site again if a Job was killed while it closed it, and the backup was deleted', async () => {
-    const redis = (...args: readonly string[]): string =>
-      redisCli(servers.redis.port, servers.redis.password, ...args);
-    const store = aStore();
-    const { directory } = await backedUp(store);
-    const { site, old } = await existing();
-    const lease = String(Math.floor(Date.now() / 1000) + 600);
-    redis('ZADD', 'rq:wip:team.b.own:long', lease, `${site.name}::7`);
-    const restoring = site.with(from(store, A, confirmed));
-    const killed = await restoring.init(() => settingsOf(site)[0] === 1);
-    redis('DEL', 'rq:wip:team.b.own:long');
-    assert.deepEqual([killed.code, settingsOf(site)[0]], [null, 1], killed.output);
-    rmSync(directory, { recursive: true });
-    const refused = await restoring.init();
-    assert.match(refused.lastLine, /^app-operator: BackupMissing: .* is open as before$/);
-    assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
-    assert.equal(markerOf(site)['upgrade'], undefined);
-    assert.deepEqual(copyOf(site), old);
-  });
-
-  it('extracts no file outside of the site’s files', async () => {
-    const store = aStore();
-    const { directory, source } = await backedUp(store);
-    const { site, old } = await existing();
-    const evil = temporaryDirectory();
-    mkdirSync(join(evil, 'x/public/files'), { recursive: true });
-    writeFileSync(join(evil, 'x/public/files/f'), 'f');
-    execFileSync('ln', ['-s', '/etc', join(evil, 'x/public/files/link')]);
-    writeFileSync(join(evil, 'x/site_config.json'), '{}');
-    const pack = (...args: readonly string[]): void => {
-      execFileSync('tar', ['-czPf', join(directory, 'files.tgz'), ...args], { cwd: evil });
-      const manifest = JSON.parse(
-        readFileSync(join(directory, 'manifest.json'), 'utf8'),
-      ) as SiteConfig;
-      writeManifest(directory, manifest);
-    };
-    pack('--transform=s,^x/public/files/f$,x/public/files/../../../../f,', 'x/public/files/f');
-    const refused = await site.with(from(store, A, confirmed)).init();
-    assert.match(refused.lastLine, /BackupCorrupt: .*outside of the site/, refused.output);
-    assert.deepEqual(copyOf(site), old);
-    pack('x');
-    const result = await site.with(from(store, A, confirmed)).init();
-    assert.equal(result.code, 0, result.output);
-    assert.match(result.output, /skipped .*link.*: not a file/);
-    assert.deepEqual(readdirSync(site.path('public/files')), ['f']);
-    assert.equal(databaseOf(site) === databaseOf(source), false);
-  });
-
   it('runs no command of a dump', { skip: servers.type === 'postgres' }, async () => {
     const store = aStore();
     const { directory } = await backedUp(store);
@@ -405,71 +259,6 @@ describeOnServers('a restore', (servers) => {
     assert.equal(existsSync(site.path('private/restores', A)), false);
     assert.equal((await restoring.init()).code, 0, 'it was not restored, so it may be');
     assert.deepEqual(copyOf(site), copy);
-  });
-
-  it('continues with another image after the migration of the backup failed', async () => {
-    const bench = aBench('15.44.2', servers.redis);
-    const store = aStore();
-    const { copy } = await backedUp(store);
-    const { site } = await existing(bench);
-    setAppVersion(bench, 'frappe', '15.44.2', 'half');
-    const restoring = site.with(from(store, A, confirmed));
-    assert.equal((await restoring.init()).code, 1);
-    setAppVersion(bench, 'frappe', '15.45.0');
-    const result = await restoring.with({ IMAGE: 'registry/erpnext:v15.45.0' }).init();
-    assert.equal(result.code, 0, result.output);
-    assert.deepEqual(copyOf(site), copy);
-    assert.deepEqual(restored(result.lastLine)['requests'], [A]);
-  });
-
-  it('keeps the previous data if another backup, then the first one again, cannot be fetched', async () => {
-    const bench = aBench('15.44.2', servers.redis);
-    const store = aStore();
-    const { directory } = await backedUp(store, { config: { mail_server: 'smtp.x' } });
-    const { site, old } = await existing(bench);
-    setAppVersion(bench, 'frappe', '15.44.2', 'half');
-    assert.match((await site.with(from(store, A, confirmed)).init()).lastLine, /MigrationFailed/);
-    assert.match((await site.with(from(store, B, confirmed)).init()).lastLine, /MigrationFailed/);
-    const file = join(directory, 'files.tgz');
-    writeFileSync(file, Buffer.alloc(readFileSync(file).length));
-    const refused = await site.with(from(store, A, confirmed)).init();
-    assert.match(refused.lastLine, /BackupCorrupt/, refused.output);
-    const before = ['before', 'new'].map((name) => site.path('private/restores', A, name));
-    assert.deepEqual(before.map(existsSync), [true, false]);
-    setAppVersion(bench, 'frappe', '15.44.2');
-    const result = await site.init();
-    assert.equal(result.code, 0, result.output);
-    assert.deepEqual(copyOf(site), old);
-    const { encryption_key: key, mail_server: server } = site.json('site_config.json');
-    assert.deepEqual([key, server], [KEY, undefined]);
-  });
-
-  it('keeps the current data, not the data at the first request of that backup', async () => {
-    const bench = aBench('15.44.2', servers.redis);
-    const store = aStore();
-    await backedUp(store);
-    const { site } = await existing(bench);
-    setAppVersion(bench, 'frappe', '15.44.2', 'half');
-    assert.match((await site.with(from(store, A, confirmed)).init()).lastLine, /MigrationFailed/);
-    setAppVersion(bench, 'frappe', '15.44.2');
-    const other = await site.with(from(store, B, confirmed)).init();
-    assert.equal(other.code, 0, other.output);
-    assert.equal(restored(other.lastLine)['before'], `${site.name}/private/restores/${A}/before`);
-    for (const version of ['15.44.2', '15.45.0']) {
-      const now = site.with({ IMAGE: `registry/erpnext:v${version}` });
-      insert(site, `'at ${version}'`);
-      putFile(site, 'public/files/since.txt', version);
-      const since = copyOf(site);
-      setAppVersion(bench, 'frappe', version, 'half');
-      // The second time its data is partly migrated, and the upgrade's backup is its previous data.
-      if (version !== '15.44.2') assert.match((await now.init()).lastLine, /MigrationFailed/);
-      const failed = await now.with(from(store, A, confirmed)).init();
-      assert.match(failed.lastLine, /MigrationFailed: .* with the data of backup/, failed.output);
-      setAppVersion(bench, 'frappe', version);
-      const result = await now.init();
-      assert.equal(result.code, 0, result.output);
-      assert.deepEqual(copyOf(site), since);
-    }
   });
 
   it('creates a new site without a backup if the backup is not wanted any more', async () => {
@@ -581,5 +370,218 @@ describeOnServers('a restore', (servers) => {
     assert.ok(at >= 10, `killed at ${String(at)} points`);
     assert.deepEqual(copyOf(site), copy);
     assert.equal(site.json('site_config.json')['encryption_key'], third);
+  });
+
+  // What follows is the same on both kinds of servers.
+  if (servers.type === 'postgres') return;
+
+  it('is done once for each request, whatever the spec requested since', async () => {
+    const store = aStore();
+    await backedUp(store);
+    const { site, old } = await existing();
+    const restoring = site.with({ ...from(store, A), ...confirmed });
+    assert.equal((await restoring.init()).code, 0);
+    insert(site, "'since then'");
+    const since = copyOf(site);
+    assert.deepEqual(restored((await restoring.init()).lastLine)['requests'], [A]);
+    assert.equal((await site.init()).code, 0);
+    assert.deepEqual(copyOf(site), since);
+    assert.notDeepEqual(since, old);
+    assert.equal((await site.with({ ...from(store, B), ...confirmed }).init()).code, 0);
+    assert.equal(rowsOf(servers, site)['tabProbe']?.includes('since then'), false);
+    insert(site, "'after b'");
+    const again = await restoring.init();
+    assert.deepEqual(restored(again.lastLine)['requests'], [A, B]);
+    assert.equal(rowsOf(servers, site)['tabProbe']?.includes('after b'), true);
+  });
+
+  it('keeps the data of an existing site without a confirmation, and updates the rest', async () => {
+    const store = aStore();
+    await backedUp(store);
+    const { site, old } = await existing();
+    const result = await site.with({ ...from(store), ADMIN_PASSWORD: 'another pw' }).init();
+    assert.equal(result.code, 0, result.output);
+    assert.equal(outcomeOf(result.lastLine)['restore'], 'Unconfirmed');
+    assert.match(result.output, /set the Administrator's password/);
+    assert.deepEqual(copyOf(site), old);
+    const unknown = await site.with({ RESTORE_ID: A, ...confirmed }).init();
+    assert.equal(outcomeOf(unknown.lastLine)['restore'], 'Unknown');
+    assert.deepEqual(copyOf(site), old);
+  });
+
+  it('reports a key that differs from the Secret’s, and a Secret that has it', async () => {
+    const store = aStore();
+    await backedUp(store);
+    const { site } = await existing();
+    const restoring = site.with(from(store, A, confirmed));
+    assert.equal(restored((await restoring.init()).lastLine)['encryptionKey'], 'Backup');
+    const same = await restoring.with({ ENCRYPTION_KEY: OTHER_KEY }).init();
+    assert.equal(restored(same.lastLine)['encryptionKey'], 'Secret');
+    const third = KEY.replace('c2', 'd3');
+    const config = { ...site.json('site_config.json'), encryption_key: third };
+    writeFileSync(site.path('site_config.json'), JSON.stringify(config));
+    assert.match((await restoring.init()).lastLine, /EncryptionKeyMismatch/);
+  });
+  const broken: [string, RegExp, (directory: string) => BackupChange | undefined][] = [
+    ['of newer code', /BackupNewer: .*frappe 15.45.0 \(image: 15.44.2\)/, () => ({ manifest: { apps: [{ name: 'frappe', version: '15.45.0' }] } })],
+    ['of an app that the image does not hold', /AppNotInImage: .*crm/, () => ({ manifest: { apps: [{ name: 'frappe', version: '15.1.0' }, { name: 'crm', version: '1' }] } })],
+    ['of another kind of server', /BackupUnsuitable/, () => ({ manifest: { dbType: 'oracle' } })],
+    ['of some document types', /BackupIncomplete/, () => ({ manifest: { partial: true } })],
+    ['that is not complete', /BackupIncomplete/, () => ({ manifest: { complete: false } })],
+    ['that is encrypted', /BackupEncrypted/, () => ({ manifest: { encrypted: true } })],
+    ['without a key', /BackupIncomplete: .*no encryption key/, () => ({ config: { encryption_key: '' } })],
+    ['of unknown apps', /BackupIncomplete: .*does not list its apps/, () => ({ manifest: { apps: 'frappe' } })],
+  ]; // prettier-ignore
+  let unchanged: { site: SiteJobs; old: Copy } | undefined;
+  for (const [what, line, change] of broken) {
+    it(`rejects a backup ${what}, and does not change the site`, async () => {
+      const store = aStore();
+      await backedUp(store, change(''));
+      const { site, old } = (unchanged ??= await existing());
+      const result = await site.with(from(store, A, { ...confirmed, RESTORE_NAME: NAME })).init();
+      assert.match(result.lastLine, line, result.output);
+      assert.equal(result.terminationMessage, result.lastLine);
+      assert.deepEqual(copyOf(site), old);
+      assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
+      assert.equal(markerOf(site)['upgrade'], undefined);
+      assert.equal(existsSync(site.path('private/restores', A)), false);
+    });
+  }
+
+  it('rejects files that differ from what was stored, before it changes the site', async () => {
+    const store = aStore();
+    const { directory } = await backedUp(store, { manifest: { owner: 'team/nightly' } });
+    const { site, old } = await existing();
+    const file = join(directory, 'private-files.tgz');
+    const data = readFileSync(file);
+    data[data.length >> 1] = (data[data.length >> 1] ?? 0) ^ 1;
+    writeFileSync(file, data);
+    const restoring = site.with(from(store, A, confirmed));
+    const result = await restoring.init();
+    assert.match(result.lastLine, /BackupCorrupt: .*private-files.tgz.* is unchanged$/);
+    assert.deepEqual(copyOf(site), old);
+    const missing = await restoring.with({ RESTORE_NAME: '20200101T000000Z' }).init();
+    assert.match(missing.lastLine, /BackupMissing: .*has no backup 20200101T000000Z/);
+    const others = await restoring.with({ RESTORE_NAME: NAME, RESTORE_OWNER: 'team/other' }).init();
+    assert.match(
+      others.lastLine,
+      /BackupMissing: .* is a backup of team\/nightly, not of team\/other/,
+    );
+    const none = await restoring.with({ STORE_PREFIX: 'no/body' }).init();
+    assert.match(none.lastLine, /BackupMissing: .*has no complete backup/);
+    assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
+  });
+
+  it('opens the site again if a Job was killed while it closed it, and the backup was deleted', async () => {
+    const redis = (...args: readonly string[]): string =>
+      redisCli(servers.redis.port, servers.redis.password, ...args);
+    const store = aStore();
+    const { directory } = await backedUp(store);
+    const { site, old } = await existing();
+    const lease = String(Math.floor(Date.now() / 1000) + 600);
+    redis('ZADD', 'rq:wip:team.b.own:long', lease, `${site.name}::7`);
+    const restoring = site.with(from(store, A, confirmed));
+    const killed = await restoring.init(() => settingsOf(site)[0] === 1);
+    redis('DEL', 'rq:wip:team.b.own:long');
+    assert.deepEqual([killed.code, settingsOf(site)[0]], [null, 1], killed.output);
+    rmSync(directory, { recursive: true });
+    const refused = await restoring.init();
+    assert.match(refused.lastLine, /^app-operator: BackupMissing: .* is open as before$/);
+    assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
+    assert.equal(markerOf(site)['upgrade'], undefined);
+    assert.deepEqual(copyOf(site), old);
+  });
+
+  it('extracts no file outside of the site’s files', async () => {
+    const store = aStore();
+    const { directory, source } = await backedUp(store);
+    const { site, old } = await existing();
+    const evil = temporaryDirectory();
+    mkdirSync(join(evil, 'x/public/files'), { recursive: true });
+    writeFileSync(join(evil, 'x/public/files/f'), 'f');
+    execFileSync('ln', ['-s', '/etc', join(evil, 'x/public/files/link')]);
+    writeFileSync(join(evil, 'x/site_config.json'), '{}');
+    const pack = (...args: readonly string[]): void => {
+      execFileSync('tar', ['-czPf', join(directory, 'files.tgz'), ...args], { cwd: evil });
+      const manifest = JSON.parse(
+        readFileSync(join(directory, 'manifest.json'), 'utf8'),
+      ) as SiteConfig;
+      writeManifest(directory, manifest);
+    };
+    pack('--transform=s,^x/public/files/f$,x/public/files/../../../../f,', 'x/public/files/f');
+    const refused = await site.with(from(store, A, confirmed)).init();
+    assert.match(refused.lastLine, /BackupCorrupt: .*outside of the site/, refused.output);
+    assert.deepEqual(copyOf(site), old);
+    pack('x');
+    const result = await site.with(from(store, A, confirmed)).init();
+    assert.equal(result.code, 0, result.output);
+    assert.match(result.output, /skipped .*link.*: not a file/);
+    assert.deepEqual(readdirSync(site.path('public/files')), ['f']);
+    assert.equal(databaseOf(site) === databaseOf(source), false);
+  });
+
+  it('continues with another image after the migration of the backup failed', async () => {
+    const bench = aBench('15.44.2', servers.redis);
+    const store = aStore();
+    const { copy } = await backedUp(store);
+    const { site } = await existing(bench);
+    setAppVersion(bench, 'frappe', '15.44.2', 'half');
+    const restoring = site.with(from(store, A, confirmed));
+    assert.equal((await restoring.init()).code, 1);
+    setAppVersion(bench, 'frappe', '15.45.0');
+    const result = await restoring.with({ IMAGE: 'registry/erpnext:v15.45.0' }).init();
+    assert.equal(result.code, 0, result.output);
+    assert.deepEqual(copyOf(site), copy);
+    assert.deepEqual(restored(result.lastLine)['requests'], [A]);
+  });
+
+  it('keeps the previous data if another backup, then the first one again, cannot be fetched', async () => {
+    const bench = aBench('15.44.2', servers.redis);
+    const store = aStore();
+    const { directory } = await backedUp(store, { config: { mail_server: 'smtp.x' } });
+    const { site, old } = await existing(bench);
+    setAppVersion(bench, 'frappe', '15.44.2', 'half');
+    assert.match((await site.with(from(store, A, confirmed)).init()).lastLine, /MigrationFailed/);
+    assert.match((await site.with(from(store, B, confirmed)).init()).lastLine, /MigrationFailed/);
+    const file = join(directory, 'files.tgz');
+    writeFileSync(file, Buffer.alloc(readFileSync(file).length));
+    const refused = await site.with(from(store, A, confirmed)).init();
+    assert.match(refused.lastLine, /BackupCorrupt/, refused.output);
+    const before = ['before', 'new'].map((name) => site.path('private/restores', A, name));
+    assert.deepEqual(before.map(existsSync), [true, false]);
+    setAppVersion(bench, 'frappe', '15.44.2');
+    const result = await site.init();
+    assert.equal(result.code, 0, result.output);
+    assert.deepEqual(copyOf(site), old);
+    const { encryption_key: key, mail_server: server } = site.json('site_config.json');
+    assert.deepEqual([key, server], [KEY, undefined]);
+  });
+
+  it('keeps the current data, not the data at the first request of that backup', async () => {
+    const bench = aBench('15.44.2', servers.redis);
+    const store = aStore();
+    await backedUp(store);
+    const { site } = await existing(bench);
+    setAppVersion(bench, 'frappe', '15.44.2', 'half');
+    assert.match((await site.with(from(store, A, confirmed)).init()).lastLine, /MigrationFailed/);
+    setAppVersion(bench, 'frappe', '15.44.2');
+    const other = await site.with(from(store, B, confirmed)).init();
+    assert.equal(other.code, 0, other.output);
+    assert.equal(restored(other.lastLine)['before'], `${site.name}/private/restores/${A}/before`);
+    for (const version of ['15.44.2', '15.45.0']) {
+      const now = site.with({ IMAGE: `registry/erpnext:v${version}` });
+      insert(site, `'at ${version}'`);
+      putFile(site, 'public/files/since.txt', version);
+      const since = copyOf(site);
+      setAppVersion(bench, 'frappe', version, 'half');
+      // The second time its data is partly migrated, and the upgrade's backup is its previous data.
+      if (version !== '15.44.2') assert.match((await now.init()).lastLine, /MigrationFailed/);
+      const failed = await now.with(from(store, A, confirmed)).init();
+      assert.match(failed.lastLine, /MigrationFailed: .* with the data of backup/, failed.output);
+      setAppVersion(bench, 'frappe', version);
+      const result = await now.init();
+      assert.equal(result.code, 0, result.output);
+      assert.deepEqual(copyOf(site), since);
+    }
   });
 });
