@@ -21,6 +21,8 @@ from operator_constants import RESTORE_FAILED
 from secret_redaction import redact
 from site_state import SiteSettings
 
+# A server that has just started may refuse a login whose account is still being made.
+REFUSAL_SECONDS = 30
 # A connection of any of the drivers: they share no type.
 Connection = Any
 Program = subprocess.Popen[bytes]
@@ -90,27 +92,28 @@ class Server(ABC):
 
     def wait(self) -> None:
         """Waits until the server accepts this Job's login, at most WAIT_SECONDS."""
-        settings = self.settings
-        deadline = time.monotonic() + settings.wait_seconds
-        while True:
-            try:
-                self.check_login()
-                return
-            except AccessDenied as error:
-                user = error.user or settings.db_user
-                problem = JobError(
-                    "DatabaseAccessDenied", f"{self.address} refuses {user}: {error}"
-                )
-            except DatabaseNotFound as error:
-                problem = JobError("DatabaseMissing", f"{self.address}: {error}")
-            except TlsFailed as error:
-                raise JobError("DatabaseTlsFailed", f"{self.address}: {error}") from None
-            except ConnectionError as error:
-                problem = JobError("DatabaseUnreachable", f"{self.address}: {error}")
+        deadline = time.monotonic() + self.settings.wait_seconds
+        while problem := self.login_problem():
+            if problem.reason != "DatabaseUnreachable":
+                deadline = min(deadline, time.monotonic() + REFUSAL_SECONDS)
             if time.monotonic() >= deadline:
                 raise problem
             log(f"waiting for the database: {problem.reason}: {problem}")
             time.sleep(2)
+
+    def login_problem(self) -> JobError | None:
+        try:
+            self.check_login()
+        except AccessDenied as error:
+            user = error.user or self.settings.db_user
+            return JobError("DatabaseAccessDenied", f"{self.address} refuses {user}: {error}")
+        except DatabaseNotFound as error:
+            return JobError("DatabaseMissing", f"{self.address}: {error}")
+        except TlsFailed as error:
+            raise JobError("DatabaseTlsFailed", f"{self.address}: {error}") from None
+        except ConnectionError as error:
+            return JobError("DatabaseUnreachable", f"{self.address}: {error}")
+        return None
 
     def uptime_seconds(self) -> float:
         if self.settings.has_root:

@@ -6,5 +6,4 @@ import './first-site.test.js';
 import './node.test.js';
 import './printing.test.js';
 import './serving.test.js';
-import './site-kinds.test.js';
 import './volumes.test.js';

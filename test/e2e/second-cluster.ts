@@ -7,5 +7,6 @@ import './removal.test.js';
 import './requests.test.js';
 import './security.test.js';
 import './settings.test.js';
+import './site-kinds.test.js';
 import './upgrade.test.js';
 import './webhooks.test.js';
