@@ -61,14 +61,17 @@ export class ResourceManager {
 
   /** Applies the stages in their order. It never waits: the next event continues. */
   async apply(resource: Resource, plan: Plan): Promise<Progress> {
+    const { records } = this.props.applier;
     const changes: ChangeSetEntry[] = [];
-    await this.props.applier.records.record(plan);
+    await records.record(plan);
     for (const stage of plan.stages) {
       const wanted = stage.children.filter((planned) => !this.#matches(plan, planned));
       if (wanted.length > 0) {
         if (stage.blockedReason !== undefined) return { changes, complete: false };
         changes.push(...(await this.#applyAll(resource, plan, wanted)));
       }
+      // A Job may have succeeded while the stage was applied.
+      if (stage.children.some(({ run }) => run !== undefined)) await records.record(plan);
       if (!this.#isPassed(plan, stage)) return { changes, complete: false };
     }
     return { changes, complete: true };

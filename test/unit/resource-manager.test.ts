@@ -7,6 +7,7 @@ import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
 import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/kinds.js';
 import {
   Deployment,
+  Job,
   PersistentVolumeClaim,
   Secret,
   StatefulSet,
@@ -14,6 +15,8 @@ import {
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
+import { childId } from '../../runner/cache/child.js';
+import type { Plan } from '../../runner/reconcile/plan.js';
 import { Applier } from '../../runner/apply/applier.js';
 import { ResourceManager } from '../../runner/apply/resource-manager.js';
 import { FakeApi } from './fake-api.js';
@@ -78,6 +81,46 @@ describe('a wanted child that is being deleted', () => {
     const { complete } = await resourceManager.apply(BENCH, aPlan([[WORKERS], [AFTER]]));
     assert.equal(complete, false);
     assert.deepEqual(api.calls, []);
+  });
+});
+
+describe('a Job that succeeds while its stage is applied', () => {
+  const JOB: Wanted = {
+    ...{ kind: 'Job', name: 'migrate', labels },
+    annotations: { [METADATA_KEYS.run]: 'r1' },
+    spec: {},
+  };
+  const OTHER: Wanted = { kind: 'ConfigMap', name: 'other', labels, data: {} };
+  const holder = {
+    ...{ kind: Secret, namespace: 'n', name: 'key' },
+    id: childId(Secret, 'n', 'key'),
+  };
+  const recorded = (...stages: readonly (readonly Wanted[])[]): Plan => ({
+    ...aPlan(stages),
+    holder,
+  });
+
+  const succeed = (): void => {
+    const conditions = [{ type: 'Complete', status: 'True' }];
+    const succeeded = { ...api.the('migrate'), status: { succeeded: 1, conditions } };
+    children.sink(Job, () => true).upsert(api.put(succeeded));
+  };
+
+  test('is recorded before the next stage is applied', async () => {
+    addChild(Secret, 'key');
+    await resourceManager.apply(BENCH, recorded([JOB], [AFTER]));
+    assert.deepEqual(api.calls, ['GET key', 'APPLY migrate']);
+    const apply = api.apply.bind(api);
+    api.apply = async <T>(path: string, object: unknown): Promise<T> => {
+      if (path.endsWith('/other')) succeed();
+      return apply<T>(path, object);
+    };
+    api.calls.length = 0;
+    const { complete } = await resourceManager.apply(BENCH, recorded([JOB, OTHER], [AFTER]));
+    assert.equal(complete, true);
+    assert.deepEqual(api.calls, ['APPLY other', 'PATCH key', 'APPLY after']);
+    const runs = api.the('key').metadata.annotations?.[METADATA_KEYS.completedRuns];
+    assert.equal(runs, '{"migrate":"r1"}');
   });
 });
 
