@@ -33,12 +33,15 @@ const LONGEST: readonly string[] = [
   'jobs/site-upgrade-version',
   'jobs/backup-store',
   'jobs/attacks',
+  'jobs/site-drop',
   'jobs/database-tls',
   'tools/generate',
   'cluster/crash',
   'cluster/recovery',
   'cluster/restricted',
   'cluster/fifty-sites',
+  'cluster/jobs',
+  'cluster/cli-changes',
   'cluster/upgrade',
   'cluster/restart',
   'cluster/install',
@@ -54,7 +57,6 @@ const LONGEST: readonly string[] = [
   'cluster/namespaced',
   'testbed/controlplane/workloads',
   'testbed/controlplane/interference',
-  'stand-in/realtime',
 ];
 
 const SOURCES = path.join(projectRoot(), 'test');

@@ -91,7 +91,10 @@ class Server(ABC):
         """Drops every table and view as the site's own user."""
 
     def wait(self) -> None:
-        """Waits until the server accepts this Job's login, at most WAIT_SECONDS."""
+        """Waits until the server accepts this Job's login, at most WAIT_SECONDS.
+
+        A server that answers and refuses it is asked for REFUSAL_SECONDS at most.
+        """
         deadline = time.monotonic() + self.settings.wait_seconds
         while problem := self.login_problem():
             if problem.reason != "DatabaseUnreachable":
@@ -102,6 +105,7 @@ class Server(ABC):
             time.sleep(2)
 
     def login_problem(self) -> JobError | None:
+        """What may pass while the Job waits. Raises what does not."""
         try:
             self.check_login()
         except AccessDenied as error:

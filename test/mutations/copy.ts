@@ -1,9 +1,10 @@
 /** A copy of what is committed, with mutations. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { projectRoot } from '../../testbed/root.js';
+import { linkFolder } from '../support/link-folder.js';
 import type { Edit } from './table.js';
 
 /** How often a text occurs in a file. */
@@ -19,7 +20,7 @@ export class Copy {
     rmSync(this.folder, { recursive: true, force: true });
     mkdirSync(path.dirname(this.folder), { recursive: true });
     must('git', ['clone', '--quiet', projectRoot(), this.folder]);
-    symlinkSync(path.join(projectRoot(), 'node_modules'), path.join(this.folder, 'node_modules'));
+    linkFolder(path.join(projectRoot(), 'node_modules'), path.join(this.folder, 'node_modules'));
     const compiled = path.join('dist', 'lib');
     cpSync(path.join(projectRoot(), compiled), path.join(this.folder, compiled), {
       recursive: true,

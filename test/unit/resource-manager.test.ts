@@ -86,14 +86,18 @@ describe('a wanted child that is being deleted', () => {
 
 describe('a Job that succeeds while its stage is applied', () => {
   const JOB: Wanted = {
-    ...{ kind: 'Job', name: 'migrate', labels },
+    kind: 'Job',
+    name: 'migrate',
+    labels,
     annotations: { [METADATA_KEYS.run]: 'r1' },
     spec: {},
   };
   const OTHER: Wanted = { kind: 'ConfigMap', name: 'other', labels, data: {} };
   const holder = {
-    ...{ kind: Secret, namespace: 'n', name: 'key' },
     id: childId(Secret, 'n', 'key'),
+    kind: Secret,
+    namespace: 'n',
+    name: 'key',
   };
   const recorded = (...stages: readonly (readonly Wanted[])[]): Plan => ({
     ...aPlan(stages),
