@@ -13,3 +13,20 @@ export function deadline(ms: number): () => boolean {
     return polls >= MIN_POLLS && performance.now() > end;
   };
 }
+
+const TICK_MS = 50;
+
+/** A signal that is aborted when a `deadline` is over, while something is awaited that is not polled. */
+export function timeLimit(ms: number): Disposable & { readonly signal: AbortSignal } {
+  const isOver = deadline(ms);
+  const controller = new AbortController();
+  const timer = setInterval(() => {
+    if (isOver()) controller.abort();
+  }, TICK_MS);
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]: () => {
+      clearInterval(timer);
+    },
+  };
+}

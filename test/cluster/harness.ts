@@ -8,7 +8,7 @@ import { type AuditEvent, AuditLog } from '../../testbed/controlplane/audit.js';
 import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import type { ControlPlaneOptions } from '../../testbed/controlplane/options.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
-import { deadline } from '../../testbed/timeouts.js';
+import { deadline, timeLimit } from '../../testbed/timeouts.js';
 import {
   conditionOf,
   at,
@@ -19,6 +19,7 @@ import {
   nameOf,
   summaryOf,
 } from './support/objects.js';
+import { observed } from './support/observe.js';
 import { argsOf, envOf, Operator, type OperatorOptions } from './support/operator.js';
 import { Lease, prepareCluster } from './support/shared-control-plane.js';
 
@@ -39,6 +40,13 @@ export interface Expectation {
   readonly what: string;
   readonly check: (object: Live) => boolean;
   /** Default: 120,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+interface Watched<T> {
+  readonly what: string;
+  /** Undefined for an object that does not exist. */
+  readonly check: (object: Live | undefined) => T | undefined;
   readonly timeoutMs?: number | undefined;
 }
 
@@ -174,16 +182,18 @@ export class Cluster {
       } catch (error) {
         last = error;
       }
-      if (isOver()) {
-        const logs = this.#operators.map((operator) => `${operator.user}: ${operator.tail()}`);
-        const state = last instanceof Error ? last.message : 'nothing';
-        throw new Error(
-          `not within ${timeoutMs / 1000} s: ${what}\nlast: ${state}\n${logs.join('\n')}`,
-          { cause: last },
-        );
-      }
+      if (isOver()) throw this.#notWithin(timeoutMs, what, last);
       await sleep(pollMs);
     }
+  }
+
+  #notWithin(timeoutMs: number, what: string, last: unknown): Error {
+    const logs = this.#operators.map((operator) => `${operator.user}: ${operator.tail()}`);
+    const state = last instanceof Error ? last.message : 'nothing';
+    return new Error(
+      `not within ${timeoutMs / 1000} s: ${what}\nlast: ${state}\n${logs.join('\n')}`,
+      { cause: last },
+    );
   }
 
   /**
@@ -196,18 +206,34 @@ export class Cluster {
     name: string,
     { what, check, timeoutMs }: Expectation,
   ): Promise<Live> {
-    return this.#withUnscheduledPods(
-      namespace,
-      this.until(
-        `${kind}/${name} ${what}`,
-        async () => {
-          const object = await this.get(kind, namespace, name);
-          if (object && check(object)) return object;
-          throw new Error(summaryOf(object));
-        },
-        timeoutMs,
-      ),
-    );
+    const awaited = this.#watched(kind, namespace, name, {
+      what,
+      check: (object) => (object && check(object) ? object : undefined),
+      timeoutMs,
+    });
+    return this.#withUnscheduledPods(namespace, awaited);
+  }
+
+  /** Checks an object now and at each change, until the check returns a value. It may throw to name what is missing. */
+  async #watched<T>(
+    kind: string,
+    namespace: string,
+    name: string,
+    { what, check, timeoutMs = 120_000 }: Watched<T>,
+  ): Promise<T> {
+    using limit = timeLimit(timeoutMs);
+    let last: unknown;
+    const one = { kind: kindNamed(kind), namespace, name, signal: limit.signal };
+    for await (const object of observed(this.controlPlane.api, one)) {
+      last = new Error(summaryOf(object));
+      try {
+        const value = check(object);
+        if (value !== undefined) return value;
+      } catch (error) {
+        last = error;
+      }
+    }
+    throw this.#notWithin(timeoutMs, `${kind}/${name} ${what}`, last);
   }
 
   /** Waits until a bench or a site is Ready for its present spec. */
@@ -226,18 +252,12 @@ export class Cluster {
   }
 
   async deleted(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<void> {
-    await this.#withUnscheduledPods(
-      namespace,
-      this.until(
-        `${kind}/${name} is deleted`,
-        async () => {
-          const object = await this.get(kind, namespace, name);
-          if (object) throw new Error(summaryOf(object));
-          return true;
-        },
-        timeoutMs,
-      ),
-    );
+    const awaited = this.#watched(kind, namespace, name, {
+      what: 'is deleted',
+      check: (object) => (object ? undefined : true),
+      timeoutMs,
+    });
+    await this.#withUnscheduledPods(namespace, awaited);
   }
 
   /** The requests that the API server has answered, in the order of their answers; needs `audit`. */

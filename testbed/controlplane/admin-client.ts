@@ -2,7 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { isAlreadyExists, isNotFound } from '../../runner/api/api-error.js';
-import { type Client, createClient, MERGE_PATCH, type Method } from '../../runner/api/client.js';
+import {
+  type Client,
+  createClient,
+  MERGE_PATCH,
+  type Method,
+  type Query,
+  type WatchEvent,
+} from '../../runner/api/client.js';
 import { fixed } from '../../runner/api/credentials.js';
 import { deadline } from '../timeouts.js';
 import type { Credential } from './certificate.js';
@@ -51,6 +58,16 @@ export class AdminClient {
     contentType = 'application/json',
   ): Promise<unknown> {
     return this.#client.request(method, path, { body, contentType, timeoutMs: REQUEST_TIMEOUT_MS });
+  }
+
+  /** What a path returns for this `Accept`, such as the metadata of a list. */
+  get(path: string, accept: string): Promise<unknown> {
+    return this.#client.request('GET', path, { accept, timeoutMs: REQUEST_TIMEOUT_MS });
+  }
+
+  /** The events of a watch until the server ends it, as the operator's client has them. */
+  watch(path: string, query: Query, signal: AbortSignal): AsyncIterable<WatchEvent> {
+    return this.#client.watch(path, query, { signal, idleTimeoutMs: REQUEST_TIMEOUT_MS });
   }
 
   /** The text of a response that is not JSON, such as a log. */

@@ -10,11 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { objectKind } from '../../../constructs/kit/definition.js';
-import type { KubeObject } from '../../../constructs/kit/object.js';
-import { DEFINITIONS } from '../../../constructs/registry.js';
-import { resourcePath } from '../../../runner/api/resource-path.js';
-import { type AdminClient, ifExists } from '../../../testbed/controlplane/admin-client.js';
+import type { AdminClient } from '../../../testbed/controlplane/admin-client.js';
 import {
   attachControlPlane,
   type ControlPlane,
@@ -23,6 +19,7 @@ import {
 import { refuseEvents } from '../../../testbed/controlplane/events.js';
 import { isAlive } from '../../../testbed/controlplane/lock.js';
 import { applyCrds } from '../../../testbed/crds.js';
+import { clusterWide, deleteLeftovers, type Names } from './leftovers.js';
 
 /** Folders of the shared control planes, separated by colons. */
 const VARIABLE = 'APP_OPERATOR_TEST_CONTROL_PLANES';
@@ -32,27 +29,6 @@ const LEASE = 'lease';
 const STARTED = 'started';
 /** Folder in it with the control plane's own files, which a start that fails removes. */
 const DATA = 'data';
-
-/** Collections of the whole cluster. What a file adds to them is deleted when its lease ends. */
-const CLUSTER_WIDE = [
-  '/api/v1/namespaces',
-  '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-  '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
-  '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
-  '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
-  '/apis/rbac.authorization.k8s.io/v1/clusterroles',
-  '/apis/kwok.x-k8s.io/v1alpha1/stages',
-];
-const NAMESPACES = '/api/v1/namespaces';
-/** What makes pods, before the pods. Without them a namespace is deleted at once. */
-const WORKLOADS = [
-  ['apis/batch/v1', 'cronjobs'],
-  ['apis/batch/v1', 'jobs'],
-  ['apis/apps/v1', 'deployments'],
-  ['apis/apps/v1', 'statefulsets'],
-  ['apis/apps/v1', 'replicasets'],
-  ['api/v1', 'pods'],
-] as const;
 
 /** Before its controllers start: the operator's kinds, and no Events that no test reads. */
 export async function prepareCluster(api: AdminClient): Promise<void> {
@@ -119,8 +95,7 @@ async function untilStarted(folder: string): Promise<void> {
 /** How a control plane was at the begin of a lease. */
 interface Start {
   readonly auditSize: number;
-  /** Names of the objects of each collection of the whole cluster. */
-  readonly names: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly names: Names;
   /** How many namespaces tests have made. */
   readonly namespaces: number;
 }
@@ -158,7 +133,7 @@ export class Lease {
     return undefined;
   }
 
-  /** The number of the next namespace; those of earlier leases may still be being deleted. */
+  /** The number of the next namespace; those of earlier leases are still there. */
   nextNamespace(): number {
     const number = ++this.#namespaces;
     // Two writes at the same time could leave the lower number.
@@ -168,27 +143,7 @@ export class Lease {
 
   /** Deletes what was made meanwhile. Where that fails the control plane is not leased again. */
   async release(): Promise<void> {
-    const { api } = this.controlPlane;
-    const after = await clusterWide(api);
-    const added = (collection: string): string[] =>
-      [...(after.get(collection) ?? [])].filter(
-        (name) => !this.start.names.get(collection)?.has(name),
-      );
-    await deleteResources(api);
-    await Promise.all(added(NAMESPACES).map((namespace) => emptyNamespace(api, namespace)));
-    const paths = CLUSTER_WIDE.flatMap((collection) =>
-      added(collection).map((name) => `${collection}/${name}`),
-    );
-    await Promise.all(paths.map((one) => ifExists(api.request('DELETE', one))));
-    const lasting = paths.filter((one) => !one.startsWith(NAMESPACES));
-    await api.until(
-      'what a test file made to be deleted',
-      async () => {
-        const left = await Promise.all(lasting.map((one) => ifExists(api.request('GET', one))));
-        return left.every((one) => one === undefined);
-      },
-      60_000,
-    );
+    await deleteLeftovers(this.controlPlane.api, this.start.names);
     await this.controlPlane.stop();
     await rm(this.file);
   }
@@ -202,38 +157,4 @@ async function claimed(file: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-interface List {
-  readonly items: readonly KubeObject[];
-}
-
-async function clusterWide(api: AdminClient): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const lists = CLUSTER_WIDE.map(async (collection): Promise<[string, ReadonlySet<string>]> => {
-    const { items } = (await api.request('GET', collection)) as List;
-    return [collection, new Set(items.map(({ metadata }) => metadata.name))];
-  });
-  return new Map(await Promise.all(lists));
-}
-
-/** Deletes all resources of the operator; no operator runs that could finalize them. */
-async function deleteResources(api: AdminClient): Promise<void> {
-  for (const definition of DEFINITIONS) {
-    const kind = objectKind(definition);
-    const { items } = (await api.request('GET', resourcePath(kind))) as List;
-    await Promise.all(
-      items.map(async ({ metadata: { namespace, name } }) => {
-        const one = resourcePath(kind, namespace, name);
-        await ifExists(api.request('DELETE', one));
-        await ifExists(api.mergePatch(one, { metadata: { finalizers: null } }));
-      }),
-    );
-  }
-}
-
-async function emptyNamespace(api: AdminClient, namespace: string): Promise<void> {
-  for (const [group, plural] of WORKLOADS) {
-    const query = 'propagationPolicy=Background&gracePeriodSeconds=0';
-    await api.request('DELETE', `/${group}/namespaces/${namespace}/${plural}?${query}`);
-  }
 }
