@@ -179,9 +179,9 @@ export function childLabels(resource: Resource, component: string): Record<strin
   };
 }
 
-/** Whether the data of a resource outlives it. */
+/** Whether the data of a resource outlives it: a cleanup that is skipped drops nothing. */
 export function retainsData(resource: Resource<{ readonly deletionPolicy: string }>): boolean {
-  return resource.spec.deletionPolicy !== 'Delete';
+  return resource.spec.deletionPolicy !== 'Delete' || isReleased(resource);
 }
 
 /** The label of a child that holds data: whether it outlives its resource. */

@@ -21,7 +21,7 @@ import type { DatabaseOperator } from '../kit/database-operator.js';
 import { hashOf } from '../kit/hash.js';
 import type { Integration } from '../kit/integration.js';
 import type { ChartProps } from '../kit/kind.js';
-import { childLabels, retention } from '../kit/labels.js';
+import { childLabels, retainsData, retention } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from './api.js';
@@ -128,7 +128,7 @@ export class SiteChart extends Chart {
         metadata: { name, namespace: bench.namespace, labels },
         database: database.name,
         password: database.password,
-        dropsData: site.spec.deletionPolicy === 'Delete',
+        dropsData: !retainsData(site),
       });
     }
     if (database.mode === 'dedicated') this.addDatabaseServer(foundation);

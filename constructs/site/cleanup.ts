@@ -18,13 +18,14 @@ import { SiteDrop, type SiteDropProps } from './drop.js';
  * and disables the site, for which the bench's scheduler would enqueue jobs.
  */
 export const siteCleanup: Cleanup<AppSite> = {
-  needed: (site) => !isReleased(site),
+  // Also where the Job is skipped: the data is first taken from the site, or the garbage collector deletes it.
+  needed: () => true,
   reads: ['deletionPolicy', 'benchRef', 'siteName', 'dbConfig'],
   left: ({ status }) =>
     status?.database
       ? [`database ${status.database.name} on ${status.database.host}`, 'its folder on the volume']
       : [],
-  retainsData: retainsData,
+  retainsData,
   blockers(site, reader) {
     if (drops(site) && mayHaveData(site, reader) && !findBench(site, reader))
       throw benchMissing(site);
@@ -46,7 +47,7 @@ export const siteCleanup: Cleanup<AppSite> = {
 };
 
 function drops(site: AppSite): boolean {
-  return site.spec.deletionPolicy === 'Delete' && !isReleased(site);
+  return !retainsData(site);
 }
 
 /**

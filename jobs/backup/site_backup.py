@@ -333,15 +333,20 @@ def expired(
     """The backups of `manifests`, newest first, that neither rule keeps.
 
     Incomplete backups are counted separately, so they never expire a complete one. The newest
-    backup of each sort is always kept.
+    backup of each sort is always kept. Backups of the future come from a wrong clock: they are
+    kept and not counted, or they would expire what is made now.
     """
     if not keep_last and not keep_days:
         return []
     found = []
     for complete in (True, False):
-        same_sort = [manifest for manifest in manifests if bool(manifest["complete"]) is complete]
-        for rank, manifest in enumerate(same_sort):
-            age = now - stored_backup.start_of(manifest["name"])
+        ages = [
+            (manifest, now - stored_backup.start_of(manifest["name"]))
+            for manifest in manifests
+            if bool(manifest["complete"]) is complete
+        ]
+        counted = [(manifest, age) for manifest, age in ages if age >= timedelta(0)]
+        for rank, (manifest, age) in enumerate(counted):
             is_recent = bool(keep_days) and age <= timedelta(days=keep_days)
             if rank > 0 and rank >= keep_last and not is_recent:
                 found.append(manifest)

@@ -50,6 +50,12 @@ def test_the_newest_backup_never_expires() -> None:
     assert expired([manifest(100)], 0, 1, NOW) == []
 
 
+def test_backups_of_the_future_neither_expire_nor_count() -> None:
+    backups = [manifest(days) for days in (-12, -11, -10, 0, 1, 2)]
+    assert ages(expired(backups, 2, 0, NOW)) == [2]
+    assert ages(expired([manifest(-1), manifest(0)], 1, 0, NOW)) == []
+
+
 def test_incomplete_backups_are_counted_separately() -> None:
     backups = [manifest(0, False), manifest(1, False), manifest(2), manifest(3)]
     assert ages(expired(backups, 1, 0, NOW)) == [3, 1]

@@ -209,7 +209,9 @@ export class CleanupReconciler {
 
   /** Deletes all other children, then applies the plan of the cleanup until it is ready. */
   async #runCleanup(resource: OwnResource, plan: Plan): Promise<Report | undefined> {
-    const { resourceManager } = this.props;
+    const { resourceManager, live } = this.props;
+    // The deletion may have waited for long since it was confirmed, and its policy have changed.
+    if (live && !(await live.isCurrent(resource))) return deleting('waiting for the API server');
     const owner = this.planner.ownerOf(resource);
     const changes = await resourceManager.pruner.deleteUnwanted(owner, plan);
     const terminating = this.#terminatingChild(owner, plan);
