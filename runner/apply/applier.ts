@@ -238,11 +238,12 @@ export class Applier {
     const { planned, live } = task;
     const object = objectOf(task);
     const path = resourcePath(planned.kind, object.metadata.namespace, planned.name);
+    const deletion = children.deletionOf(planned.id);
     const found = await client.request<KubeObject>('GET', path);
     if (found.metadata.uid !== live?.uid || !isAsApplied(object, found)) {
       return this.#applyObject(task);
     }
-    children.found(planned.kind, found);
+    if (!children.found(planned.kind, found, deletion)) throw unstable(planned, undefined);
     children.trustAppliedHash(planned.id, planned.hash);
     return 'unchanged';
   }
@@ -390,6 +391,7 @@ export class Applier {
   async #adopt(task: Task, cause: unknown): Promise<Child> {
     const { client, children, metadataKeys } = this.props;
     const { resource, planned } = task;
+    const deletion = children.deletionOf(planned.id);
     let found: KubeObject;
     try {
       const path = resourcePath(planned.kind, resource.metadata.namespace, planned.name);
@@ -405,7 +407,7 @@ export class Applier {
     }
     const owner = foreignOwner(found, task, metadataKeys);
     if (owner !== undefined) throw nameTaken(planned, owner);
-    children.found(planned.kind, found);
+    children.found(planned.kind, found, deletion);
     const child = children.get(planned.id);
     if (!child) throw unstable(planned, cause);
     return child;

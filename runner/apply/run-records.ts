@@ -73,6 +73,7 @@ export class RunRecords {
     const { client, children, metadataKeys } = this.props;
     if (!plan.holder || planned.run === undefined) return false;
     const { kind, namespace, name } = plan.holder;
+    const deletion = children.deletionOf(plan.holder.id);
     let live: KubeObject;
     try {
       live = await client.request<KubeObject>('GET', resourcePath(kind, namespace, name), {
@@ -82,7 +83,7 @@ export class RunRecords {
       if (isNotFound(error)) return false;
       throw error;
     }
-    children.found(kind, live);
+    children.found(kind, live, deletion);
     const holder = children.get(plan.holder.id);
     const runs = readRuns(live.metadata.annotations?.[metadataKeys.completedRuns]);
     if (runs[planned.name] === planned.run) return true;
@@ -107,9 +108,10 @@ export class RunRecords {
       const ended = endedJob(children, plan, planned);
       if (!ended || this.#deleted.has(ended)) continue;
       const { kind, namespace, name } = ended;
+      const deletion = children.deletionOf(planned.id);
       try {
         const live = await client.request<KubeObject>('GET', resourcePath(kind, namespace, name));
-        if (live.metadata.uid === ended.uid) children.found(kind, live);
+        if (live.metadata.uid === ended.uid) children.found(kind, live, deletion);
         else this.#deleted.add(ended);
       } catch (error) {
         if (!isNotFound(error)) throw error;

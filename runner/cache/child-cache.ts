@@ -94,10 +94,19 @@ export class ChildCache {
     if (hash !== undefined) this.#applied.set(id, { hash, owned, createOnly, unowned, altered });
   }
 
-  /** Puts in the result of a read. */
-  found(kind: ObjectKind, object: KubeObject): void {
+  /** The last deletion of a child, to call before it is read. */
+  deletionOf(id: string): string | undefined {
+    return this.#store.deletionOf(id);
+  }
+
+  /**
+   * Puts in the result of a read.
+   * @param deletion what `deletionOf` returned before the read
+   * @returns false if the child was deleted meanwhile
+   */
+  found(kind: ObjectKind, object: KubeObject, deletion: string | undefined): boolean {
     const child = this.#childOf(kind, object);
-    this.#store.found(child.id, child);
+    return this.#store.found(child.id, child, deletion);
   }
 
   /** The sink of a kind's reflector. */

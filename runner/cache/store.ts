@@ -72,10 +72,21 @@ export class Store<V extends Versioned> {
     if (!before || !this.same(before, value)) this.#notify(key, before, value);
   }
 
-  /** Puts in the result of a read, also if the object counted as deleted. */
-  found(key: ObjectKey, value: V): void {
+  /** The last deletion of a key, to call before an object is read. */
+  deletionOf(key: ObjectKey): string | undefined {
+    return this.#deleted.get(key);
+  }
+
+  /**
+   * Puts in the result of a read, also if the object counted as deleted before the read.
+   * @param deletion what `deletionOf` returned before the read
+   * @returns false if the object was deleted meanwhile: no later event would remove it
+   */
+  found(key: ObjectKey, value: V, deletion: string | undefined): boolean {
+    if (this.#deleted.get(key) !== deletion) return false;
     this.#deleted.delete(key);
     this.upsert(key, value);
+    return true;
   }
 
   /** @param version of the deletion; undefined if the API server returned 404 */
@@ -98,6 +109,8 @@ export class Store<V extends Versioned> {
     inScope: (key: ObjectKey) => boolean = () => true,
     { restored = false, signal }: Replacement = {},
   ): Promise<void> {
+    // The versions of the history before count no more.
+    if (restored) this.#deleted.clear();
     const surplus = [...this.#values.keys()].filter((key) => !values.has(key) && inScope(key));
     const work = new Map<ObjectKey, (() => V) | undefined>(surplus.map((key) => [key, undefined]));
     for (const [key, value] of values) work.set(key, value);

@@ -1,6 +1,11 @@
 import type { ConditionResult } from '../../constructs/kit/condition.js';
 import { isPaused } from '../../constructs/kit/labels.js';
-import { joined, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import {
+  joined,
+  keyOfObject,
+  type KubeObject,
+  type Resource,
+} from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { referenceName } from '../../constructs/kit/reference.js';
@@ -59,6 +64,8 @@ export class Controller {
   readonly #reconciledAt = new Map<string, number>();
   /** When the children of a resource were last repaired, oldest first. */
   readonly #repairs = new Map<string, readonly number[]>();
+  /** The last event of resources whose status cannot take its reason: uid and reason. */
+  readonly #eventsWithoutStatus = new Map<string, string>();
   #watchProblems = '';
   readonly #statusTurns = new StatusTurns();
 
@@ -147,7 +154,7 @@ export class Controller {
       const reconciled = await this.#reconciler.reconcile(resource, this.queue.failures(key));
       // The report is true of the spec that was reconciled; the spec may have changed since.
       const report = { observedGeneration: resource.metadata.generation, ...reconciled };
-      await this.#publish(key, report, line);
+      await this.#publish(resource, report, line);
       this.#recordLastWarning(resource, report);
       if (report.error !== undefined) throw report.error;
       result = report.stalled ? 'stalled' : report.errorType ? 'waiting' : 'success';
@@ -180,8 +187,9 @@ export class Controller {
   }
 
   /** The one place that turns a report into status, events, metrics and the next reconcile. */
-  async #publish(key: string, report: Report, line: Logger): Promise<void> {
+  async #publish(reconciled: OwnResource, report: Report, line: Logger): Promise<void> {
     const { metrics, resyncMs, random } = this.props;
+    const key = keyOfObject(reconciled);
     for (const { kind: childKind, change } of report.changes) metrics.applied(childKind, change);
     const written = report.changes.filter(({ change }) => change !== 'unchanged');
     if (written.some(({ change }) => change === 'configured')) {
@@ -194,7 +202,8 @@ export class Controller {
       return;
     }
     const current = this.#resource(key);
-    if (!current) return;
+    // Another resource of this name has not done what the report says.
+    if (!current || current.metadata.uid !== reconciled.metadata.uid) return;
     const postponedMs = await this.#writeStatus(key, current, report);
     // A request is withdrawn only after its result is in the status.
     this.#setBatchObjects(key, report.statusResult.batchObjects ?? []);
@@ -224,10 +233,10 @@ export class Controller {
     }
     this.#statusTurns.forget(key);
     if (changed === 'none') return undefined;
-    this.#recordEvent(resource, status);
     // What is no object cannot take a condition; whoever stored it sees the event.
-    if (isStatusLost(resource)) return undefined;
-    await this.#applyStatus(resource, status);
+    if (!isStatusLost(resource)) await this.#applyStatus(resource, status);
+    // After the status: while it cannot be written, each attempt would record the event again.
+    this.#recordEvent(key, resource, status);
     return undefined;
   }
 
@@ -295,12 +304,17 @@ export class Controller {
   }
 
   /** Records an event for each new reason of the Ready condition that is not mere progress. */
-  #recordEvent(resource: OwnResource, status: Status): void {
+  #recordEvent(key: string, resource: OwnResource, status: Status): void {
     const { events, kind } = this.props;
     const ready = status.conditions?.find(({ type }) => type === 'Ready');
     const before = resource.status?.conditions?.find(({ type }) => type === 'Ready');
     if (!ready || ready.reason === before?.reason) return;
     if (reasonClass(kind, ready.reason) === 'progress') return;
+    if (isStatusLost(resource)) {
+      const event = `${resource.metadata.uid} ${ready.reason}`;
+      if (this.#eventsWithoutStatus.get(key) === event) return;
+      this.#eventsWithoutStatus.set(key, event);
+    }
     events.record(resource, {
       type: ready.status === 'True' ? 'Normal' : 'Warning',
       reason: ready.reason,
@@ -338,6 +352,7 @@ export class Controller {
     this.#reconciledAt.delete(key);
     this.#statusTurns.forget(key);
     this.#repairs.delete(key);
+    this.#eventsWithoutStatus.delete(key);
     const id = {
       kind: this.#kindName,
       namespace: key.slice(0, slash),

@@ -176,6 +176,25 @@ describe('a child', () => {
       assert.deepEqual(api.calls, ['APPLY a', 'GET a']);
     });
 
+    test('is created again where it is deleted while it is read', async () => {
+      api.edit('a', ({ metadata, ...rest }) => ({
+        ...rest,
+        metadata: { ...metadata, managedFields: [appliedEntry(CONFIG)] },
+      }));
+      see(kinds.ConfigMap, 'a');
+      const request = api.request.bind(api);
+      api.request = async <T>(...call: Parameters<typeof request>): Promise<T> => {
+        const answer = await request<T>(...call);
+        api.request = request;
+        await request('DELETE', call[1]);
+        // The watch is faster than the answer.
+        children.sink(kinds.ConfigMap, () => true).remove(api.deleted('a'));
+        return answer;
+      };
+      await assert.rejects(apply(CONFIG), /created and deleted by another client/);
+      assert.equal(await apply(CONFIG), 'created');
+    });
+
     test('is applied where it was edited meanwhile', async () => {
       const edited = { data: { x: 'evil' } };
       api.edit('a', ({ metadata, ...rest }) => ({

@@ -7,7 +7,7 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Controller } from '../../runner/controller/controller.js';
 import { StatusTurns } from '../../runner/controller/status-turns.js';
-import { aController } from './controller-builder.js';
+import { aController, controllerOf } from './controller-builder.js';
 import { BENCH } from './plan-builder.js';
 
 const STEPS = 4;
@@ -128,6 +128,71 @@ describe('of changes to a message only, one is written in two seconds', () => {
     assert.equal(await reconcileAt(2), 'b');
     assert.equal(await reconcileAt(3), 'd');
   });
+});
+
+test('a report is not the status of another resource of the same name', async (t) => {
+  const statuses: string[] = [];
+  let isFirst = true;
+  const again = { ...BENCH, metadata: { ...BENCH.metadata, uid: 'again' } };
+  const kind: AnyKind = {
+    ...stepping,
+    evaluate: ({ resource: { metadata } }) => {
+      if (isFirst) {
+        // It is deleted and created again during its reconcile.
+        isFirst = false;
+        update('b', undefined);
+        update('b', again);
+        controller.queue.add('n/b');
+      }
+      const message = String(metadata.uid);
+      return { phase: 'Ready', ready: { type: 'Ready', status: 'True', reason: 'Ready', message } };
+    },
+  };
+  const { controller, update } = aController(
+    kind,
+    ({ status }) => {
+      const { conditions } = status as { readonly conditions: readonly { message: string }[] };
+      statuses.push(conditions.map(({ message }) => message).join());
+    },
+    () => performance.now(),
+  );
+  update('b', BENCH);
+  controller.queue.start();
+  t.after(() => controller.queue.stop());
+  controller.queue.add('n/b');
+  while (controller.queue.busy) await setImmediate();
+  assert.deepEqual(statuses, ['again']);
+});
+
+test('while a status cannot be written, its event is not recorded', async (t) => {
+  const events: string[] = [];
+  const failed = { type: 'Ready', status: 'False', reason: 'Failed', message: '' } as const;
+  const denied = Promise.reject(new Error('denied'));
+  denied.catch(() => undefined);
+  let isDenied = true;
+  const { controller, dependencies } = controllerOf(
+    { ...stepping, evaluate: () => ({ phase: 'Failed', ready: failed }) },
+    {
+      request: <T>(_method: string, path: string): Promise<T> => {
+        events.push(path);
+        return Promise.resolve(undefined as T);
+      },
+      apply: <T>(_path: string, object: unknown): Promise<T> =>
+        isDenied ? denied : Promise.resolve(object as T),
+    },
+  );
+  dependencies.update(BENCH.kind, 'n/b', BENCH);
+  controller.queue.start();
+  t.after(() => controller.queue.stop());
+  for (let attempt = 0; attempt < 3; attempt++) {
+    controller.queue.add('n/b');
+    while (controller.queue.busy) await setImmediate();
+  }
+  assert.deepEqual(events, []);
+  isDenied = false;
+  controller.queue.add('n/b');
+  while (controller.queue.busy) await setImmediate();
+  assert.equal(events.length, 1);
 });
 
 describe('a minor status update', () => {

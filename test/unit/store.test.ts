@@ -47,6 +47,37 @@ describe('a version', () => {
   }
 });
 
+describe('a store after a restore of etcd', () => {
+  test('takes an object that was deleted before, and is created again', async () => {
+    const { store } = aStore();
+    store.upsert('x', at(5001));
+    store.remove('x', '5002');
+    await store.replace(listed({ a: at(100) }), '3000', undefined, { restored: true });
+    store.upsert('x', at(3100, 'again'));
+    assert.equal(store.get('x')?.text, 'again');
+  });
+});
+
+describe('a read of an object', () => {
+  test('counts, also if the object was deleted for the store before', () => {
+    const { store } = aStore();
+    store.upsert('x', at(1));
+    store.remove('x', '2');
+    const deletion = store.deletionOf('x');
+    assert.equal(store.found('x', at(1, 'found'), deletion), true);
+    assert.equal(store.get('x')?.text, 'found');
+  });
+
+  test('does not bring back what was deleted during it', () => {
+    const { store } = aStore();
+    store.upsert('x', at(1));
+    const deletion = store.deletionOf('x');
+    store.remove('x', '2');
+    assert.equal(store.found('x', at(1), deletion), false);
+    assert.equal(store.get('x'), undefined);
+  });
+});
+
 describe('a store never returns to an older version', () => {
   test('an older value does not replace a newer one', () => {
     const { store, changes } = aStore();
