@@ -76,12 +76,16 @@ export const sitesByHost: Index<AppSite> = {
 
 /**
  * The sites of all namespaces that may have a host name in public, by the host name. A bench's suffix
- * makes another one of a site's name.
+ * makes another one of a site's name: the status has it.
  */
 export const sitesByPublicHost: Index<AppSite> = {
   name: 'sitesByPublicHost',
   kind: 'AppSite',
-  values: ({ spec }) => [...new Set([spec.domain ?? spec.siteName, ...(spec.aliases ?? [])])],
+  values: ({ spec, status }) => {
+    const shown = URL.parse(status?.siteURL ?? '')?.hostname;
+    const names = [spec.domain ?? spec.siteName, ...(spec.aliases ?? [])];
+    return [...new Set([...names, ...(shown ? [shown] : [])])];
+  },
 };
 
 /** The Ingresses of all namespaces, by the host names of their rules. */

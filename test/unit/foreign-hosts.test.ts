@@ -236,6 +236,16 @@ describe('a host name of another namespace', () => {
     assert.throws(() => siteKind.resolve(site, reader), { message: `spec.siteName: ${message()}` });
     assert.ok(siteKind.resolve(site, aReader([bench, ingress({}, 'shop')])));
   });
+  test('of a suffix counts before its Ingress exists', () => {
+    const older = other({ creationTimestamp: OLD }, { siteName: 'shop' });
+    const accepted = { ...older, status: { siteURL: `http://${HOST}` } };
+    const suffixed = benchOf('t2', 'example.com');
+    const site = mine({ siteName: 'own', domain: HOST, ingress: { enabled: true } });
+    const reader = aReader([benchOf('default'), suffixed, accepted]);
+    assert.throws(() => siteKind.resolve(site, reader), { message: `spec.domain: ${message()}` });
+    const moved = aReader([benchOf('default'), benchOf('t2', 'example.org'), accepted]);
+    assert.ok(siteKind.resolve(site, moved));
+  });
 });
 
 describe('at admission', () => {
