@@ -1,6 +1,11 @@
 /** Flags that several commands have. */
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import {
+  DEFAULT_IDS,
+  DEFAULT_SETTINGS,
+  MAX_ID,
+  type Settings,
+} from '../../constructs/kit/settings.js';
 import { DEFAULT_POLICY } from '../../constructs/kit/tenant-policy.js';
 import { environmentVariable, type GivenValues } from '../../runner/config/flag-parser.js';
 import {
@@ -15,8 +20,6 @@ import {
 import { podSecurityLevel, policyFrom } from '../../runner/config/tenant-policy.js';
 import type { CommandFlag, CommandFlags } from './command.js';
 import { UsageError } from './errors.js';
-
-const MAX_ID = 2147483647;
 
 /** A flag without a value. */
 export function enable(help: string, short?: string): CommandFlag<boolean> {

@@ -12,6 +12,7 @@ import {
   type Tags,
   visit,
 } from 'yaml';
+import { messageOf } from '../../constructs/kit/errors.js';
 import { fileErrorReason } from './file-error.js';
 import { decodeManifest, templateIn } from './manifest-text.js';
 
@@ -139,7 +140,7 @@ function objectOf(node: unknown, document: Document, place: Place): Manifests {
     };
   } catch (error) {
     // An alias without an anchor, or too many expanded aliases.
-    return { objects: [], problems: [`${place.line(start)}: ${reasonOf(error)}`] };
+    return { objects: [], problems: [`${place.line(start)}: ${messageOf(error)}`] };
   }
 }
 
@@ -195,8 +196,4 @@ function readingProblem(path: string, error: unknown): string {
   if (path === '') return 'got an empty path, allowed: a file, a folder, or -';
   if (/^https?:/.test(path)) return 'URLs are not read; download the file first';
   return fileErrorReason(error);
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

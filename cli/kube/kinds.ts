@@ -26,9 +26,6 @@ const METADATA_ONLY = new Set([ConfigMap, Secret, Service, NetworkPolicy].map(ki
 
 export const POD = Pod;
 
-/** The annotation in which `kubectl apply` keeps a copy of the manifest. */
-export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-
 /** The custom resources. */
 export function resourceKinds(apiGroup?: string, kinds = KINDS): readonly ObjectKind[] {
   return kinds.map(({ definition }) => objectKind(definition, apiGroup));

@@ -3,7 +3,7 @@ import type { Construct } from 'constructs';
 import { backupStore } from '../frappe/backup-store.js';
 import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../frappe/job.js';
 import { jobCommand } from '../frappe/pod.js';
-import type { SiteModel } from '../frappe/site-model.js';
+import { siteEnv, type SiteModel } from '../frappe/site-model.js';
 import { parseDuration } from '../kit/duration.js';
 import type { ChartProps } from '../kit/kind.js';
 import { Stage } from '../kit/stage.js';
@@ -112,9 +112,5 @@ function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrappeJobProps, 'r
 }
 
 function identity({ metadata }: SiteBackup, site: SiteModel) {
-  return [
-    { name: 'SITE_NAME', value: site.siteName },
-    { name: 'SITE_OWNER', value: `${site.namespace}/${site.name}` },
-    { name: 'BACKUP_OWNER', value: `${site.namespace}/${metadata.name}` },
-  ];
+  return [...siteEnv(site), { name: 'BACKUP_OWNER', value: `${site.namespace}/${metadata.name}` }];
 }

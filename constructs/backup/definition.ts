@@ -1,4 +1,10 @@
-import { COMMON_COLUMNS, type KindDefinition } from '../kit/definition.js';
+import {
+  COMMON_COLUMNS,
+  SITE_COLUMN,
+  phaseColumn,
+  readyColumn,
+  type KindDefinition,
+} from '../kit/definition.js';
 import { spec, status } from './schema.generated.js';
 
 export const siteBackup: KindDefinition = {
@@ -9,24 +15,9 @@ export const siteBackup: KindDefinition = {
   description: 'Backups of a site: one, or one after the other by a schedule.',
   maxNameLength: 45,
   printerColumns: [
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether the last backup that was due is stored and checked.',
-    },
-    {
-      name: 'Phase',
-      type: 'string',
-      jsonPath: '.status.phase',
-      description: 'Where the backups are in their life.',
-    },
-    {
-      name: 'Site',
-      type: 'string',
-      jsonPath: '.spec.siteRef.name',
-      description: 'The site.',
-    },
+    readyColumn('Whether the last backup that was due is stored and checked.'),
+    phaseColumn('Where the backups are in their life.'),
+    SITE_COLUMN,
     {
       name: 'Schedule',
       type: 'string',

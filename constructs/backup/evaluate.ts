@@ -1,4 +1,4 @@
-import type { ConditionResult } from '../kit/condition.js';
+import { conditionResult, type ConditionResult } from '../kit/condition.js';
 import { defined } from '../kit/defined.js';
 import type { JobRun, StatusResult, Observation } from '../kit/kind.js';
 import { decide, type Policy } from '../kit/policy.js';
@@ -83,7 +83,7 @@ const SINGLE: readonly Policy<Context, BackupResult>[] = [
     },
     result(context) {
       const message = 'the site was upgraded or restored meanwhile; the backup is made again';
-      const ready = conditionResult('SiteNotReady', 'False', message);
+      const ready = conditionResult('Ready', 'False', 'SiteNotReady', message);
       return { phase: 'Pending', ready, refusedJob: runOf(context)?.uid };
     },
   },
@@ -103,7 +103,7 @@ const SINGLE: readonly Policy<Context, BackupResult>[] = [
     result(context) {
       const why = context.pending[0]?.health.message;
       const message = why ? `the backup is being made: ${why}` : 'the backup is being made';
-      const ready = conditionResult('Provisioning', 'False', message);
+      const ready = conditionResult('Ready', 'False', 'Provisioning', message);
       return { phase: runOf(context) ? 'Running' : 'Pending', ready };
     },
   },
@@ -139,7 +139,12 @@ const SCHEDULED: readonly Policy<Context, BackupResult>[] = [
     name: 'suspended',
     applies: ({ resource }) => resource.spec.suspend === true,
     result(context) {
-      const ready = conditionResult('Suspended', 'True', 'no backups are made while suspended');
+      const ready = conditionResult(
+        'Ready',
+        'True',
+        'Suspended',
+        'no backups are made while suspended',
+      );
       return { phase: schedulePhase(context), ready };
     },
   },
@@ -150,36 +155,34 @@ const SCHEDULED: readonly Policy<Context, BackupResult>[] = [
       const newest = storedNow(context.resource.status ?? {}, context.runs).backups?.[0];
       const ready = newest
         ? succeeded(newest)
-        : conditionResult('Scheduled', 'True', 'the first backup is not due yet');
+        : conditionResult('Ready', 'True', 'Scheduled', 'the first backup is not due yet');
       return { phase: schedulePhase(context), ready };
     },
   },
 ];
 
 function blocked({ blocked: why }: BackupInputs): BackupResult {
-  const ready = conditionResult(why?.reason ?? 'SiteNotReady', 'False', why?.message ?? '');
+  const ready = conditionResult(
+    'Ready',
+    'False',
+    why?.reason ?? 'SiteNotReady',
+    why?.message ?? '',
+  );
   return { phase: 'Pending', ready };
 }
 
 function succeeded(backup: StoredBackup | undefined): ConditionResult {
   return conditionResult(
-    'BackedUp',
+    'Ready',
     'True',
+    'BackedUp',
     backup ? `stored and checked: ${backup.location}` : 'the backup is stored and checked',
   );
 }
 
 function failed(why = 'BackupFailed: no reason is known'): ConditionResult {
   const [, reason = 'BackupFailed', message = why] = /^([A-Za-z0-9]+): (.*)$/s.exec(why) ?? [];
-  return conditionResult(reason, 'False', message);
-}
-
-function conditionResult(
-  reason: string,
-  status: 'True' | 'False',
-  message: string,
-): ConditionResult {
-  return { type: 'Ready', status, reason, message };
+  return conditionResult('Ready', 'False', reason, message);
 }
 
 /**

@@ -1,4 +1,10 @@
-import { COMMON_COLUMNS, GUNICORN_SCALE, type KindDefinition } from '../kit/definition.js';
+import {
+  COMMON_COLUMNS,
+  GUNICORN_SCALE,
+  phaseColumn,
+  readyColumn,
+  type KindDefinition,
+} from '../kit/definition.js';
 import { spec, status } from './schema.generated.js';
 
 export const appBench: KindDefinition = {
@@ -9,18 +15,8 @@ export const appBench: KindDefinition = {
   description: 'Shared infrastructure of the Frappe Framework for a set of sites.',
   maxNameLength: 45,
   printerColumns: [
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether the init Job has succeeded and every component is available.',
-    },
-    {
-      name: 'Phase',
-      type: 'string',
-      jsonPath: '.status.phase',
-      description: 'Where the bench is in its life.',
-    },
+    readyColumn('Whether the init Job has succeeded and every component is available.'),
+    phaseColumn('Where the bench is in its life.'),
     {
       name: 'Version',
       type: 'string',

@@ -5,7 +5,7 @@ import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../frappe/bench-model.js';
 import { FrappeJob } from '../frappe/job.js';
 import { jobCommand, SCRIPT_RESOURCES } from '../frappe/pod.js';
-import { bareBench, viewSite } from '../frappe/site-model.js';
+import { bareBench, siteEnv, viewSite } from '../frappe/site-model.js';
 import type { SiteConfigEntry } from '../kit/api.js';
 import type { Batch, BatchProps } from '../kit/batch.js';
 import { Waiting } from '../kit/errors.js';
@@ -49,10 +49,7 @@ export const siteConfiguration: ConfigurationBatch<AppSite> = configurationBatch
     return {
       bench: site.bench,
       job: siteNames(name).configuration,
-      env: [
-        { name: 'SITE_NAME', value: site.siteName },
-        { name: 'SITE_OWNER', value: `${namespace}/${name}` },
-      ],
+      env: siteEnv(site),
     };
   },
 });

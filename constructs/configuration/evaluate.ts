@@ -1,5 +1,5 @@
 import type { SiteConfigStatus } from '../kit/api.js';
-import type { ConditionResult } from '../kit/condition.js';
+import { conditionResult, type ConditionResult } from '../kit/condition.js';
 import { defined } from '../kit/defined.js';
 import type { Observation, StatusResult } from '../kit/kind.js';
 import { decide, type Policy } from '../kit/policy.js';
@@ -95,6 +95,8 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
     applies: ({ missing }) => missing !== undefined,
     result: (context) => ({
       condition: conditionResult(
+        CONFIGURATION_APPLIED,
+        'False',
         context.missing?.kind === 'ConfigMap' ? 'ConfigMapMissing' : 'SecretMissing',
         missingMessage(context),
       ),
@@ -111,7 +113,12 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
       const reason = isMissing ? 'KeyMissing' : invalid;
       const failed = { hash, init, lastSyncTime: time, outcome: 'Failed' } as const;
       return {
-        condition: conditionResult(reason, `${message}; no key was changed`),
+        condition: conditionResult(
+          CONFIGURATION_APPLIED,
+          'False',
+          reason,
+          `${message}; no key was changed`,
+        ),
         status: { keys: [], ...before, ...failed },
       };
     },
@@ -151,7 +158,12 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
       const purpose = login ? 'configure the site' : `set the keys of ${file}`;
       const waiting = `waiting for Job ${prepared ? job : initJob} to ${purpose}`;
       return {
-        condition: conditionResult(stuck?.reason ?? 'Applying', stuck?.message ?? waiting),
+        condition: conditionResult(
+          CONFIGURATION_APPLIED,
+          'False',
+          stuck?.reason ?? 'Applying',
+          stuck?.message ?? waiting,
+        ),
         status: before,
       };
     },
@@ -187,13 +199,13 @@ function applied(
 ): ConditionResult {
   if (restarting) {
     const message = `the keys of ${file} are set; processes that read them at their start are being restarted`;
-    return conditionResult('Restarting', message);
+    return conditionResult(CONFIGURATION_APPLIED, 'False', 'Restarting', message);
   }
   const values = keys.length === 0 ? [] : [`${file} has the declared values: ${listed(keys)}`];
   const parts = [...(login ? loginParts(login) : []), ...values];
   const removed = login ? 'identity providers are deleted' : `keys are deleted from ${file}`;
   const message = parts.length === 0 ? `the removed ${removed}` : parts.join('; ');
-  return { type: CONFIGURATION_APPLIED, status: 'True', reason: 'Applied', message };
+  return conditionResult(CONFIGURATION_APPLIED, 'True', 'Applied', message);
 }
 
 function loginParts({ setup, sso = [] }: FirstLogin): readonly string[] {
@@ -203,10 +215,6 @@ function loginParts({ setup, sso = [] }: FirstLogin): readonly string[] {
       ? []
       : [`users log in with ${listed(sso.map(({ provider }) => provider))}`]),
   ];
-}
-
-function conditionResult(reason: string, message: string): ConditionResult {
-  return { type: CONFIGURATION_APPLIED, status: 'False', reason, message };
 }
 
 function listed(keys: readonly string[]): string {

@@ -5,7 +5,7 @@ import { COMMON_CONFIG_FILE } from '../kit/constants.generated.js';
 import { Stalled } from '../kit/errors.js';
 import { canonicalJson, hashOf } from '../kit/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
-import type { KubeObject, Resource } from '../kit/object.js';
+import { identity, type Resource } from '../kit/object.js';
 import type { FirstLogin } from './first-login.js';
 import { configurationProblems } from './problems.js';
 import type { ConfigurationRequest, ConfigurationResult } from './request.js';
@@ -189,8 +189,4 @@ function restartOf(
     return [[entry, source?.version ?? '']];
   });
   return read.length === 0 ? undefined : hashOf(read);
-}
-
-function identity<T extends KubeObject>(object: T): T {
-  return object;
 }

@@ -1,4 +1,9 @@
-import { COMMON_COLUMNS, type KindDefinition } from '../kit/definition.js';
+import {
+  COMMON_COLUMNS,
+  SITE_COLUMN,
+  readyColumn,
+  type KindDefinition,
+} from '../kit/definition.js';
 import { spec, status } from './schema.generated.js';
 
 export const siteDashboardChart: KindDefinition = {
@@ -9,18 +14,8 @@ export const siteDashboardChart: KindDefinition = {
   description: 'A chart for the dashboards and workspaces of a site.',
   maxNameLength: 63,
   printerColumns: [
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether the chart in the site is as the spec says.',
-    },
-    {
-      name: 'Site',
-      type: 'string',
-      jsonPath: '.spec.siteRef.name',
-      description: 'The site.',
-    },
+    readyColumn('Whether the chart in the site is as the spec says.'),
+    SITE_COLUMN,
     {
       name: 'Chart',
       type: 'string',

@@ -1,4 +1,9 @@
-import { COMMON_COLUMNS, type KindDefinition } from '../kit/definition.js';
+import {
+  COMMON_COLUMNS,
+  SITE_COLUMN,
+  readyColumn,
+  type KindDefinition,
+} from '../kit/definition.js';
 import { spec, status } from './schema.generated.js';
 
 export const siteDashboard: KindDefinition = {
@@ -9,18 +14,8 @@ export const siteDashboard: KindDefinition = {
   description: 'A dashboard of a site.',
   maxNameLength: 63,
   printerColumns: [
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether the dashboard in the site is as the spec says.',
-    },
-    {
-      name: 'Site',
-      type: 'string',
-      jsonPath: '.spec.siteRef.name',
-      description: 'The site.',
-    },
+    readyColumn('Whether the dashboard in the site is as the spec says.'),
+    SITE_COLUMN,
     {
       name: 'Dashboard',
       type: 'string',

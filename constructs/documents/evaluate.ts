@@ -1,4 +1,4 @@
-import type { ConditionResult } from '../kit/condition.js';
+import { conditionResult, type ConditionResult } from '../kit/condition.js';
 import type { StatusResult } from '../kit/kind.js';
 import { decide, type Policy } from '../kit/policy.js';
 import type { DocumentStatus } from '../kit/site-api.js';
@@ -59,7 +59,7 @@ const POLICIES: readonly Policy<Context, StatusResult>[] = [
       const message = progress?.message ?? `waiting for Job ${spec.siteRef.name}-documents`;
       return {
         phase: progress ? 'Pending' : 'Syncing',
-        ready: conditionResult(reason, message),
+        ready: conditionResult('Ready', 'False', reason, message),
         conditions: keptConditions(status),
         fields: request ? requestFields(status, hash) : {},
         batchObjects: request ? [request] : [],
@@ -125,8 +125,4 @@ function keptConditions({ conditions, ignoredFields }: DocumentStatus): readonly
   return (conditions ?? [])
     .filter(({ type }) => type === 'FieldsIgnored')
     .map(({ type, status, reason, message }) => ({ type, status, reason, message }));
-}
-
-function conditionResult(reason: string, message: string): ConditionResult {
-  return { type: 'Ready', status: 'False', reason, message };
 }

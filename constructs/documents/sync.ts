@@ -6,7 +6,7 @@ import { parseDuration } from '../kit/duration.js';
 import { Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { keyOf, type KubeObject, type Resource } from '../kit/object.js';
+import { identity, keyOf, type Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
 import type { AppSite } from '../site/api.js';
 
@@ -202,8 +202,4 @@ function presence({ metadata, status }: AppSite): Site {
     image: status?.image,
     deleting: metadata.deletionTimestamp !== undefined,
   };
-}
-
-function identity<T extends KubeObject>(object: T): T {
-  return object;
 }

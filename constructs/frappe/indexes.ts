@@ -95,7 +95,7 @@ export const ingressesByHost: Index<IngressLike> = {
   values: ({ spec }) => [...new Set((spec?.rules ?? []).flatMap(({ host }) => host ?? []))],
 };
 
-/** An Ingress, as far as `keptOfIngress` keeps it. */
+/** An Ingress, as far as `hostsOfIngress` keeps it. */
 export interface IngressLike extends KubeObject {
   readonly spec?: { readonly rules?: readonly { readonly host?: string }[] };
 }

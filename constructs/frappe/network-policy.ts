@@ -5,10 +5,9 @@ import { KEDA_OPERATOR } from '../integrations/keda/index.js';
 import { CONTROL_PLANE } from '../install/identity.js';
 import { childLabels, COMPONENT_LABEL, retention } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
+import { NAMESPACE_NAME } from '../kit/well-known.js';
 import type { BenchModel } from './bench-model.js';
 
-/** The label that the API server puts on each namespace: its name. It cannot be changed. */
-const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 /** Components of a bench that are no clients of Redis and of databases. */
 const NO_CLIENTS = ['nginx', 'redis', 'database'];
 

@@ -1,4 +1,4 @@
-import type { ConditionResult } from '../kit/condition.js';
+import { conditionResult, type ConditionResult } from '../kit/condition.js';
 import type { Observation } from '../kit/kind.js';
 import type { Resource } from '../kit/object.js';
 import { decide, type Policy } from '../kit/policy.js';
@@ -80,9 +80,5 @@ function notReady(
   message: string,
   reason: string = phase,
 ): PhaseResult {
-  return { phase, ready: conditionResult(reason, message) };
-}
-
-function conditionResult(reason: string, message: string): ConditionResult {
-  return { type: 'Ready', status: 'False', reason, message };
+  return { phase, ready: conditionResult('Ready', 'False', reason, message) };
 }

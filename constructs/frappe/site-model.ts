@@ -1,3 +1,4 @@
+import type { k8s } from 'cdk8s-plus-28';
 import type { AppBench } from '../bench/api.js';
 import type { PodTemplate, SiteConfigStatus } from '../kit/api.js';
 import { defined } from '../kit/defined.js';
@@ -23,6 +24,18 @@ export interface SiteModel {
   readonly siteName: string;
   /** The bench, with the image that the site's data is of, and the site's own pod template. */
   readonly bench: BenchModel;
+}
+
+/** The environment variables that name a script's site, and the AppSite that owns the site. */
+export function siteEnv({
+  name,
+  namespace,
+  siteName,
+}: Pick<SiteModel, 'name' | 'namespace' | 'siteName'>): k8s.EnvVar[] {
+  return [
+    { name: 'SITE_NAME', value: siteName },
+    { name: 'SITE_OWNER', value: `${namespace}/${name}` },
+  ];
 }
 
 /** Why nothing may run in a site now. */

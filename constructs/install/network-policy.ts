@@ -1,6 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { NGINX_PORT } from '../kit/constants.generated.js';
+import { NAMESPACE_NAME } from '../kit/well-known.js';
 import {
   CONTROL_PLANE,
   OPERATOR,
@@ -63,7 +64,7 @@ function servedRules(props: OperatorNetworkProps): k8s.NetworkPolicyIngressRule[
   const { metricsNamespace, plainMetrics } = props;
   const ports = servedPorts(plainMetrics);
   if (!metricsNamespace) return [{ ports: Object.values(ports).map(tcp) }];
-  const matchLabels = { 'kubernetes.io/metadata.name': metricsNamespace };
+  const matchLabels = { [NAMESPACE_NAME]: metricsNamespace };
   return [
     {
       from: [{ namespaceSelector: { matchLabels } }],

@@ -1,6 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { API_VERSION, type KindDefinition } from '../kit/definition.js';
+import { NAMESPACE_NAME } from '../kit/well-known.js';
 import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS } from './identity.js';
 
 export interface WebhooksProps {
@@ -88,9 +89,6 @@ function webhook(
     ],
   };
 }
-
-/** Label that every namespace has. */
-const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 
 function isBench(plural: string): boolean {
   return plural === 'appbenchs';

@@ -1,4 +1,10 @@
-import { COMMON_COLUMNS, type KindDefinition } from '../kit/definition.js';
+import {
+  COMMON_COLUMNS,
+  SITE_COLUMN,
+  phaseColumn,
+  readyColumn,
+  type KindDefinition,
+} from '../kit/definition.js';
 import { spec, status } from './schema.generated.js';
 
 export const siteJob: KindDefinition = {
@@ -9,24 +15,9 @@ export const siteJob: KindDefinition = {
   description: 'Something that runs in a site: once, or by a schedule.',
   maxNameLength: 45,
   printerColumns: [
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether the last run that was due has succeeded.',
-    },
-    {
-      name: 'Phase',
-      type: 'string',
-      jsonPath: '.status.phase',
-      description: 'Where the job is in its life.',
-    },
-    {
-      name: 'Site',
-      type: 'string',
-      jsonPath: '.spec.siteRef.name',
-      description: 'The site.',
-    },
+    readyColumn('Whether the last run that was due has succeeded.'),
+    phaseColumn('Where the job is in its life.'),
+    SITE_COLUMN,
     {
       name: 'Schedule',
       type: 'string',

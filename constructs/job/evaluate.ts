@@ -1,4 +1,4 @@
-import type { ConditionResult } from '../kit/condition.js';
+import { conditionResult, type ConditionResult } from '../kit/condition.js';
 import type { JobRun, StatusResult, Observation } from '../kit/kind.js';
 import { decide, type Policy } from '../kit/policy.js';
 import type { SiteJob, SiteJobStatus } from './api.js';
@@ -174,7 +174,7 @@ const SCHEDULED: readonly Policy<ScheduleContext, StatusResult>[] = [
     applies: ({ resource }) => resource.spec.suspend === true,
     result: () => ({
       phase: 'Suspended',
-      ready: conditionResult('Suspended', 'spec.suspend stops the schedule', 'True'),
+      ready: conditionResult('Ready', 'True', 'Suspended', 'spec.suspend stops the schedule'),
     }),
   },
   {
@@ -190,7 +190,10 @@ const SCHEDULED: readonly Policy<ScheduleContext, StatusResult>[] = [
 function lastResult(context: ScheduleContext): Pick<StatusResult, 'ready' | 'stalled'> {
   const { ended } = context;
   if (!ended) {
-    return { ready: conditionResult('Scheduled', 'no run has ended yet', 'True'), stalled: false };
+    return {
+      ready: conditionResult('Ready', 'True', 'Scheduled', 'no run has ended yet'),
+      stalled: false,
+    };
   }
   if (ended.state !== 'Failed') return { ready: succeeded(ended), stalled: false };
   return { ready: failed(context, ended, resultOf(ended)), stalled: true };
@@ -216,7 +219,7 @@ function failed({ pending }: Observed, run: JobRun, result: JobResult): Conditio
   const { health } = pending.find(({ kind, name }) => kind === 'Job' && name === run.name) ?? {};
   const known = result.exitCode !== undefined || result.log !== '';
   const why = known || !health ? ending(result.exitCode, result.log) : health.message;
-  return conditionResult(result.reason ?? 'JobFailed', `Job ${run.name}: ${why}`);
+  return conditionResult('Ready', 'False', result.reason ?? 'JobFailed', `Job ${run.name}: ${why}`);
 }
 
 function ending(exitCode: number | undefined, log: string): string {
@@ -226,7 +229,7 @@ function ending(exitCode: number | undefined, log: string): string {
 }
 
 function succeeded({ name }: Pick<JobRun, 'name'>): ConditionResult {
-  return conditionResult('Succeeded', `Job ${name} has succeeded`, 'True');
+  return conditionResult('Ready', 'True', 'Succeeded', `Job ${name} has succeeded`);
 }
 
 function isRefused(run: JobRun): boolean {
@@ -263,13 +266,5 @@ function later(a: string | undefined, b: string | undefined): string | undefined
 }
 
 function statusResult(phase: string, reason: string, message: string): StatusResult {
-  return { phase, ready: conditionResult(reason, message) };
-}
-
-function conditionResult(
-  reason: string,
-  message: string,
-  status: 'True' | 'False' = 'False',
-): ConditionResult {
-  return { type: 'Ready', status, reason, message };
+  return { phase, ready: conditionResult('Ready', 'False', reason, message) };
 }

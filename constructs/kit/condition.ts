@@ -25,6 +25,16 @@ export interface Condition {
 /** A condition as a kind decides it; the runner adds times and generations. */
 export type ConditionResult = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
+/** A condition result, with its fields in the order in which the API documents them. */
+export function conditionResult(
+  type: string,
+  status: Condition['status'],
+  reason: string,
+  message: string,
+): ConditionResult {
+  return { type, status, reason, message };
+}
+
 /** Status fields that every kind has. */
 export interface CommonStatus {
   /** The generation of the spec that this status speaks about.

@@ -91,7 +91,30 @@ export function objectKind(definition: KindDefinition, group = DEFAULT_API_GROUP
   };
 }
 
-/** Columns that every kind has: whether it is ready, and what it waits for. */
+/** The column of the condition Ready, which every kind has. */
+export function readyColumn(description: string): PrinterColumn {
+  return {
+    name: 'Ready',
+    type: 'string',
+    jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+    description,
+  };
+}
+
+/** The column of the phase. */
+export function phaseColumn(description: string): PrinterColumn {
+  return { name: 'Phase', type: 'string', jsonPath: '.status.phase', description };
+}
+
+/** The column of the site that `siteRef` names. */
+export const SITE_COLUMN: PrinterColumn = {
+  name: 'Site',
+  type: 'string',
+  jsonPath: '.spec.siteRef.name',
+  description: 'The site.',
+};
+
+/** The last columns of every kind: what the object waits for, and its age. */
 export const COMMON_COLUMNS: readonly PrinterColumn[] = [
   {
     name: 'Message',

@@ -86,3 +86,8 @@ export function uidOf({ metadata }: KubeObject): string {
 export function versionOf({ metadata }: KubeObject): string {
   return metadata.resourceVersion ?? '';
 }
+
+/** The whole object, as a pick. */
+export function identity<T extends KubeObject>(object: T): T {
+  return object;
+}

@@ -38,3 +38,6 @@ export const DEFAULT_SETTINGS: Settings = {
  * none.
  */
 export const DEFAULT_IDS = { defaultUid: 1001, defaultGid: 0, defaultFsGroup: 0 } as const;
+
+/** The largest uid or gid that Kubernetes accepts. */
+export const MAX_ID = 2147483647;

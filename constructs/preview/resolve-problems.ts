@@ -1,6 +1,6 @@
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import type { KubeObject, Resource } from '../kit/object.js';
+import { identity, type Resource } from '../kit/object.js';
 import { problemsOf } from '../kit/problems.js';
 import { reasonClass } from '../kit/reasons.js';
 import { referenceName } from '../kit/reference.js';
@@ -45,8 +45,4 @@ function missingReference(
   if (refused?.has(resourceKey(named))) return [];
   const message = `there is no ${named.kind} ${JSON.stringify(name)} in namespace ${namespace} in the input: add it to the input`;
   return [{ path, message, missing: { kind: named.kind, namespace, name } }];
-}
-
-function identity(object: KubeObject): KubeObject {
-  return object;
 }

@@ -1,5 +1,5 @@
 import { databaseOperator } from '../integrations/database-operator.js';
-import type { ConditionResult } from '../kit/condition.js';
+import { conditionResult, type ConditionResult } from '../kit/condition.js';
 import { Waiting } from '../kit/errors.js';
 import type { Health } from '../kit/health.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
@@ -39,25 +39,24 @@ export function databaseCondition<F extends Inputs>({
     .map(({ kind }) => ({ kind, health: child(kind, name)?.health }))
     .find(({ health }) => health?.state !== 'Ready');
   if (!pending) {
-    return [conditionResult('Prepared', 'True', `database ${database.name} and its user exist`)];
+    return [
+      conditionResult(
+        'DatabaseReady',
+        'True',
+        'Prepared',
+        `database ${database.name} and its user exist`,
+      ),
+    ];
   }
   const { kind, health } = pending;
   if (serverNotReady !== undefined && !reportsProgress(health)) {
-    return [conditionResult('DatabaseServerNotReady', 'False', serverNotReady)];
+    return [conditionResult('DatabaseReady', 'False', 'DatabaseServerNotReady', serverNotReady)];
   }
   const message = `${kind} ${name}: ${health?.message ?? 'not created yet'}`;
-  return [conditionResult(health?.reason ?? 'Preparing', 'False', message)];
+  return [conditionResult('DatabaseReady', 'False', health?.reason ?? 'Preparing', message)];
 }
 
 /** Operators report nothing of a database before its server is ready. */
 function reportsProgress(health: Health | undefined): boolean {
   return health !== undefined && !health.unobserved && !health.reason;
-}
-
-function conditionResult(
-  reason: string,
-  status: ConditionResult['status'],
-  message: string,
-): ConditionResult {
-  return { type: 'DatabaseReady', status, reason, message };
 }

@@ -1,4 +1,10 @@
-import { COMMON_COLUMNS, GUNICORN_SCALE, type KindDefinition } from '../kit/definition.js';
+import {
+  COMMON_COLUMNS,
+  GUNICORN_SCALE,
+  phaseColumn,
+  readyColumn,
+  type KindDefinition,
+} from '../kit/definition.js';
 import { spec, status } from './schema.generated.js';
 
 export const appSite: KindDefinition = {
@@ -9,18 +15,8 @@ export const appSite: KindDefinition = {
   description: 'One site of the Frappe Framework on a bench.',
   maxNameLength: 45,
   printerColumns: [
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether the site is made, its workloads are available and it answers.',
-    },
-    {
-      name: 'Phase',
-      type: 'string',
-      jsonPath: '.status.phase',
-      description: 'Where the site is in its life.',
-    },
+    readyColumn('Whether the site is made, its workloads are available and it answers.'),
+    phaseColumn('Where the site is in its life.'),
     {
       name: 'Bench',
       type: 'string',

@@ -1,19 +1,22 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { DatabaseServer } from '../frappe/database.js';
 import { secretEnv } from '../frappe/pod.js';
+import { siteEnv } from '../frappe/site-model.js';
 import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';
 
 /** What every Job of a site reads: the site and its database. */
-export function identity(site: AppSite, { server, name }: SiteDatabasePlan): k8s.EnvVar[] {
+export function identity(
+  { metadata: { name, namespace = 'default' }, spec }: AppSite,
+  { server, name: database }: SiteDatabasePlan,
+): k8s.EnvVar[] {
   return [
-    { name: 'SITE_NAME', value: site.spec.siteName },
-    { name: 'SITE_OWNER', value: `${site.metadata.namespace ?? 'default'}/${site.metadata.name}` },
+    ...siteEnv({ name, namespace, siteName: spec.siteName }),
     { name: 'DB_TYPE', value: server.provider },
     { name: 'DB_HOST', value: server.host },
     { name: 'DB_PORT', value: String(server.port) },
-    { name: 'DB_NAME', value: name },
-    { name: 'DB_USER', value: name },
+    { name: 'DB_NAME', value: database },
+    { name: 'DB_USER', value: database },
   ];
 }
 

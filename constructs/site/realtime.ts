@@ -1,5 +1,5 @@
 import { nginxHost } from '../frappe/pod.js';
-import type { ConditionResult } from '../kit/condition.js';
+import { conditionResult, type ConditionResult } from '../kit/condition.js';
 import { NGINX_PORT } from '../kit/constants.generated.js';
 import type { ChartProps, Observation, RealtimeProbe } from '../kit/kind.js';
 import type { AppSite } from './api.js';
@@ -32,20 +32,12 @@ export function realtimeCondition(
   const last = observation.probes.find(({ advisory }) => advisory);
   if (!last) return before(observation.resource);
   return last.ok
-    ? [conditionResult('EventReceived', 'True', 'a websocket joined and received an event')]
-    : [conditionResult('NoEvent', 'False', last.message)];
+    ? [conditionResult(TYPE, 'True', 'EventReceived', 'a websocket joined and received an event')]
+    : [conditionResult(TYPE, 'False', 'NoEvent', last.message)];
 }
 
 function before({ status }: AppSite): readonly ConditionResult[] {
   return (status?.conditions ?? [])
     .filter(({ type }) => type === TYPE)
     .map(({ type, status: is, reason, message }) => ({ type, status: is, reason, message }));
-}
-
-function conditionResult(
-  reason: string,
-  status: ConditionResult['status'],
-  message: string,
-): ConditionResult {
-  return { type: TYPE, status, reason, message };
 }

@@ -2,7 +2,7 @@ import type { k8s } from 'cdk8s-plus-28';
 import type { SiteBackup } from '../backup/api.js';
 import { type BackupStore, backupStore, requireStoreSecrets } from '../frappe/backup-store.js';
 import { RESTORE_FAILED } from '../kit/constants.generated.js';
-import type { ConditionResult } from '../kit/condition.js';
+import { conditionResult, type ConditionResult } from '../kit/condition.js';
 import { Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
@@ -134,36 +134,35 @@ function conditionOf(
 ): ConditionResult {
   if (restored?.requests.includes(id)) {
     return restored.requests.at(-1) === id
-      ? conditionResult('Restored', 'True', restored.from)
-      : conditionResult('RestoredBefore', 'True', `restored before ${restored.from}; to restore it again, change the confirmation`); // prettier-ignore
+      ? conditionResult('Restored', 'True', 'Restored', restored.from)
+      : conditionResult('Restored', 'True', 'RestoredBefore', `restored before ${restored.from}; to restore it again, change the confirmation`); // prettier-ignore
   }
-  if (problem) return conditionResult(problem.reason, 'False', problem.message);
+  if (problem) return conditionResult('Restored', 'False', problem.reason, problem.message);
   if (isRefused(resource, confirmed)) {
     const { siteName } = resource.spec;
     return conditionResult(
-      'RestoreNotConfirmed',
+      'Restored',
       'False',
+      'RestoreNotConfirmed',
       `spec.restoreFrom.confirm: the site exists, and its data is kept; to replace the data, set "${siteName}"`,
     );
   }
   if (child('Job', siteNames(resource.metadata.name).init)?.health.state === 'Ready') {
-    return conditionResult('RestoreUnknown', 'Unknown', `the termination message of the init Job is missing; to run it again, give the annotation ${metadataKeysOf(resource).runAgain} another value`); // prettier-ignore
+    return conditionResult('Restored', 'Unknown', 'RestoreUnknown', `the termination message of the init Job is missing; to run it again, give the annotation ${metadataKeysOf(resource).runAgain} another value`); // prettier-ignore
   }
   return failed
     ? conditionResult(
-        RESTORE_FAILED,
+        'Restored',
         'False',
+        RESTORE_FAILED,
         'the backup is not restored; see the condition Ready',
       )
-    : conditionResult('Restoring', 'False', 'the backup is being fetched, checked and loaded');
-}
-
-function conditionResult(
-  reason: string,
-  status: ConditionResult['status'],
-  message: string,
-): ConditionResult {
-  return { type: 'Restored', status, reason, message };
+    : conditionResult(
+        'Restored',
+        'False',
+        'Restoring',
+        'the backup is being fetched, checked and loaded',
+      );
 }
 
 /**

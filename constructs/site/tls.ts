@@ -4,7 +4,7 @@ import {
   servesCertManager,
   type CertificateIssuer,
 } from '../integrations/cert-manager/issuer.js';
-import type { ConditionResult } from '../kit/condition.js';
+import { conditionResult, type ConditionResult } from '../kit/condition.js';
 import type { Health } from '../kit/health.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
@@ -64,14 +64,15 @@ const POLICIES: readonly Policy<Context, ConditionResult>[] = [
   {
     name: 'the user provides the Secret',
     applies: ({ tls }) => !tls.issuer && tls.secretExists,
-    result: ({ tls }) => conditionResult('SecretFound', 'True', `Secret ${tls.secretName}`),
+    result: ({ tls }) =>
+      conditionResult('CertificateReady', 'True', 'SecretFound', `Secret ${tls.secretName}`),
   },
   {
     name: 'neither an issuer nor a Secret',
     applies: ({ tls }) => !tls.issuer,
     result: ({ tls: { secretName } }) => {
       const message = `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls`;
-      return conditionResult('SecretMissing', 'False', message);
+      return conditionResult('CertificateReady', 'False', 'SecretMissing', message);
     },
   },
   {
@@ -79,20 +80,21 @@ const POLICIES: readonly Policy<Context, ConditionResult>[] = [
     applies: ({ tls }) => !tls.certManager,
     result: () => {
       const message = 'no certificate is requested: the cluster does not serve cert-manager.io/v1';
-      return conditionResult('CertManagerMissing', 'False', message);
+      return conditionResult('CertificateReady', 'False', 'CertManagerMissing', message);
     },
   },
   {
     name: 'issued',
     applies: ({ tls, health }) => health?.state === 'Ready' && tls.secretExists,
-    result: ({ tls }) => conditionResult('Issued', 'True', `Secret ${tls.secretName}`),
+    result: ({ tls }) =>
+      conditionResult('CertificateReady', 'True', 'Issued', `Secret ${tls.secretName}`),
   },
   {
     name: 'no such issuer',
     applies: ({ tls }) => tls.issuer?.missing !== undefined,
     result: ({ tls }) => {
       const message = `spec.ingress.tls.certManagerIssuer: ${tls.issuer?.missing ?? ''}`;
-      return conditionResult('IssuerMissing', 'False', message);
+      return conditionResult('CertificateReady', 'False', 'IssuerMissing', message);
     },
   },
   {
@@ -100,15 +102,12 @@ const POLICIES: readonly Policy<Context, ConditionResult>[] = [
     applies: () => true,
     result({ tls: { issuer }, health }) {
       const waiting = `waiting for ${issuer?.kind ?? ''} ${issuer?.name ?? ''}`;
-      return conditionResult(health?.reason ?? 'Issuing', 'False', health?.message || waiting);
+      return conditionResult(
+        'CertificateReady',
+        'False',
+        health?.reason ?? 'Issuing',
+        health?.message || waiting,
+      );
     },
   },
 ];
-
-function conditionResult(
-  reason: string,
-  status: ConditionResult['status'],
-  message: string,
-): ConditionResult {
-  return { type: 'CertificateReady', status, reason, message };
-}

@@ -1,4 +1,9 @@
-import { COMMON_COLUMNS, type KindDefinition } from '../kit/definition.js';
+import {
+  COMMON_COLUMNS,
+  SITE_COLUMN,
+  readyColumn,
+  type KindDefinition,
+} from '../kit/definition.js';
 import { spec, status } from './schema.generated.js';
 
 export const siteUser: KindDefinition = {
@@ -9,18 +14,8 @@ export const siteUser: KindDefinition = {
   description: 'A user of a site.',
   maxNameLength: 54,
   printerColumns: [
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether the user in the site is as the spec says.',
-    },
-    {
-      name: 'Site',
-      type: 'string',
-      jsonPath: '.spec.siteRef.name',
-      description: 'The site.',
-    },
+    readyColumn('Whether the user in the site is as the spec says.'),
+    SITE_COLUMN,
     {
       name: 'Email',
       type: 'string',

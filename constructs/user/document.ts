@@ -1,3 +1,4 @@
+import { defined } from '../kit/defined.js';
 import type { SiteDocument } from '../kit/document.js';
 import type { SiteUser } from './api.js';
 
@@ -15,7 +16,7 @@ export function userDocument({ spec }: SiteUser, setPassword: boolean): SiteDocu
     doctype: DOCTYPE,
     name: spec.email,
     state: 'present',
-    fields: given({
+    fields: defined({
       email: spec.email,
       first_name: spec.firstName,
       last_name: spec.lastName,
@@ -42,10 +43,4 @@ export function userDocument({ spec }: SiteUser, setPassword: boolean): SiteDocu
     ...(password && !setPassword ? { secretsWhenNew: ['password'] } : {}),
     needs: defaultWorkspace ? [{ doctype: 'Workspace', name: defaultWorkspace }] : [],
   };
-}
-
-function given<T>(fields: Readonly<Record<string, T | undefined>>): Record<string, T> {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
 }

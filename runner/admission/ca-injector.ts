@@ -2,7 +2,7 @@ import { OPERATOR } from '../../constructs/index.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { Secret, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../api/api-error.js';
-import type { Client } from '../api/client.js';
+import { type Client, JSON_PATCH } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER } from '../cache/child.js';
 import { CustomResourceDefinition } from '../cache/discovery.js';
@@ -38,7 +38,6 @@ const CHECK_MS = 3_600_000;
 const RETRY_MS = 5_000;
 /** Conflicts in a row after which the cause is not another replica. */
 const MOST_CONFLICTS = 4;
-const JSON_PATCH = 'application/json-patch+json';
 const CONFIGURATIONS = [ValidatingWebhookConfiguration, MutatingWebhookConfiguration] as const;
 
 /**

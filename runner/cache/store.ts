@@ -8,6 +8,7 @@ import {
   type Resource,
   namespaceOfKey,
 } from '../../constructs/kit/object.js';
+import { LAST_APPLIED } from '../../constructs/kit/well-known.js';
 import { forEach, type OnUnusable } from './isolation.js';
 import type { Replacement, Sink } from './reflector.js';
 import { usable } from './usable.js';
@@ -232,8 +233,6 @@ export class ResourceStore implements Sink {
     this.props.onCount(namespace, count);
   }
 }
-
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** Without the metadata that only the API server and kubectl read. */
 function entryOf(object: KubeObject): Entry {

@@ -1,6 +1,6 @@
 import { podSecurityLevel } from './tenant-policy.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { DEFAULT_IDS, DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { DEFAULT_IDS, DEFAULT_SETTINGS, MAX_ID } from '../../constructs/kit/settings.js';
 import { DEFAULT_POLICY } from '../../constructs/kit/tenant-policy.js';
 import type { ConfigFlag, Parser } from './flag-parser.js';
 import {
@@ -40,7 +40,6 @@ const logLevel: Parser<LogLevel> = {
 
 /** Above it, the selectors of watches and the renewals of Leases cost more than they save. */
 export const MAX_SHARDS = 64;
-const MAX_ID = 2147483647;
 
 /** Each flag of the operator, with its default. */
 export const FLAGS = {

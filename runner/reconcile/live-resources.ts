@@ -3,6 +3,7 @@ import type { ClusterReader, Index } from '../../constructs/kit/kind.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { LAST_APPLIED } from '../../constructs/kit/well-known.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
@@ -19,8 +20,6 @@ export interface OwnKind {
   /** Puts in an object that was read; a newer one enqueues it. */
   readonly found: (object: KubeObject) => void;
 }
-
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
  * Reads resources from the API server before something is done that cannot be undone: the caches may

@@ -110,8 +110,8 @@ export class OperatorMetrics {
   private readonly isLeader = this.gauge('leader', '1 while this replica is the leader.', []);
 
   /**
-   * @param kinds kinds with a phase: of `AppSite` comes `app_site_phase`, and after its first success
-   *   `app_site_last_success_timestamp_seconds`
+   * @param kinds kinds with a phase: of `SiteBackup` comes `app_site_backup_phase`, and after its first
+   *   success `app_site_backup_last_success_timestamp_seconds`
    * @param nodeMetrics whether to collect Node's metrics; tests that compare the whole text do not
    */
   constructor(kinds: readonly string[], nodeMetrics = true) {
@@ -190,7 +190,7 @@ export class OperatorMetrics {
     this.synthesizedObjects.inc({ controller }, objects);
   }
 
-  /** @param reason a fixed word, such as `Gone` or `Idle`, never a message */
+  /** @param reason a fixed word, such as `Expired` or `Forbidden`, never a message */
   watchRestarted(kind: string, reason: string): void {
     this.watchRestarts.inc({ kind, reason });
   }

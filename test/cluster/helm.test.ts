@@ -141,7 +141,7 @@ describe('helm', () => {
   test('installs again over the CRDs that stayed, and nothing restarts', async () => {
     await helm.run('install', ...RELEASE, CHART, ...WAIT);
     await start();
-    // A change that must reach the children shows that all of the bench has been visited.
+    // A change that must reach the children shows that all of the bench has been reconciled.
     await cluster.patch('AppBench', place, 'b', { spec: { componentReplicas: { nginx: 2 } } });
     await cluster.ready('AppBench', place, 'b');
     await cluster.ready('AppSite', place, 's');

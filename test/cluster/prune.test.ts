@@ -56,7 +56,7 @@ const FEATURES: readonly Case[] = [
     deleted: ['PodDisruptionBudget/b-gunicorn', 'PodDisruptionBudget/s-gunicorn'],
   },
   {
-    name: 'NetworkPolicies go when they are off, but that of data, which admits everybody',
+    name: 'NetworkPolicies are deleted when they are off; that of data stays, and allows all ingress',
     kind: 'AppBench',
     patch: { networkPolicy: { enabled: false } },
     deleted: [

@@ -140,7 +140,7 @@ describe('the operator', () => {
   test('that starts without changes writes nothing, with 10 sites', async () => {
     const { operator, metrics } = await start('second');
     const depth = (): Promise<number> => metrics.sum('workqueue_depth');
-    await cluster.until('all are visited', async () => (await depth()) === 0);
+    await cluster.until('all are reconciled', async () => (await depth()) === 0);
     await sleep(5_000);
     assert.deepEqual(await cluster.writes({ user: 'second' }), []);
     assert.equal(await metrics.writes(), 0);

@@ -122,7 +122,7 @@ function checkOwner(outcome: Outcome): void {
 }
 
 function checkFiles({ name, title }: Scenario): void {
-  assert.match(title, /^[A-Z]\S* .+[^.]$/, 'README.md begins with a title');
+  assert.match(title, /^[A-Z]\S* .+[^.]$/, 'README.md begins with # and a title');
   const files = readdirSync(`${SCENARIOS}${name}`);
   assert.deepEqual(
     files.filter((file) => ![...WRITTEN, ...GENERATED].includes(file)),

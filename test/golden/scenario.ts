@@ -55,7 +55,7 @@ export interface ObservedFile {
 
 export interface Scenario {
   readonly name: string;
-  /** The first line of its README. */
+  /** The heading of its README; empty if the first line is none. */
   readonly title: string;
   readonly base: string | undefined;
   readonly admissions: readonly Admission[];
@@ -111,7 +111,7 @@ export function listedFields(definition: KindDefinition, heading: string): reado
 }
 
 export function titleOf(name: string): string {
-  return read(name, 'README.md').split('\n', 1)[0]?.replace(/^# /, '') ?? '';
+  return /^# (.*)/.exec(read(name, 'README.md'))?.[1] ?? '';
 }
 
 export function read(name: string, file: string): string {

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
+import { RULE_GROUPS } from '../../constructs/monitoring/rules.js';
 import { needs, ROOT } from '../jobs/servers.js';
 import { type Alert, type MonitoringStack, startStack } from './stack.js';
 
@@ -130,7 +131,7 @@ describe('Prometheus', needs(...servers), () => {
         readonly groups: readonly { readonly rules: readonly { readonly health: string; readonly name: string }[] }[];
       }>('rules'); // prettier-ignore
       const rules = groups.flatMap((group) => group.rules);
-      assert.equal(rules.length, 8);
+      assert.equal(rules.length, RULE_GROUPS.flatMap((group) => group.rules).length);
       for (const { name, health } of rules) assert.equal(health, 'ok', name);
       return true;
     });

@@ -62,7 +62,7 @@ describe('the definition of the framework image', possible, () => {
         Cmd: ['start.sh'],
       },
     );
-    assert.deepEqual(Object.keys(Volumes), [`${BENCH}/sites`, `${BENCH}/logs`]);
+    assert.deepEqual(Object.keys(Volumes ?? {}), [`${BENCH}/sites`, `${BENCH}/logs`]);
 
     // Any uid may read it, only its user may write it, and nothing of this machine is in it.
     const find = (...test: readonly string[]) =>

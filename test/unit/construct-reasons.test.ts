@@ -55,7 +55,7 @@ function declarationOf(name: string, source: ts.SourceFile): ts.Expression | und
 const PLACES: Readonly<Record<string, number>> = {
   Waiting: 0,
   Stalled: 0,
-  conditionResult: 0,
+  conditionResult: 2,
   blockedReason: 0,
   inState: 0,
   statusResult: 1,

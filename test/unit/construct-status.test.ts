@@ -21,7 +21,7 @@ suite('the status of every golden scenario', () => {
       for (const { status } of outcomesOf(readScenario(name))) {
         const valueOf = (type: string) =>
           status.conditions?.find((one) => one.type === type)?.status;
-        assert.ok(valueOf('Ready'), 'Ready is there from the first visit');
+        assert.ok(valueOf('Ready'), 'every status has the condition Ready');
         assert.equal(status.observedGeneration, 1);
         if (valueOf('Ready') === 'True') {
           assert.deepEqual([valueOf('Reconciling'), valueOf('Stalled')], [undefined, undefined]);

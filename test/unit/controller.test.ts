@@ -92,7 +92,7 @@ describe('of changes to a message only, one is written in two seconds', () => {
   };
 
   beforeEach(async () => {
-    // The clock is the test's own: what is planned for later comes by `visitAt` only.
+    // The clock is the test's own: what is planned for later comes by `reconcileAt` only.
     mock.timers.enable({ apis: ['setTimeout'] });
     ({ controller, update } = aController(
       { ...stepping, evaluate },

@@ -124,7 +124,7 @@ describe('the messages of the pods of an unhealthy child', () => {
     assert.equal(calls(), 4);
   });
 
-  test('a resource whose question was put off is visited soon, and otherwise after five minutes', async () => {
+  test('a resource whose question was put off is reconciled soon, and otherwise after five minutes', async () => {
     const { answers, clock } = counted();
     const plan = aPlan([[{ kind: 'Job', name: 's-init' }]]);
     const healthChecker = new HealthChecker({

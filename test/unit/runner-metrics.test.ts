@@ -137,7 +137,7 @@ test('the operator counts its own work', async () => {
   metrics.retried('AppSite');
   metrics.applied('Deployment', 'unchanged');
   metrics.synthesized('AppSite', 9);
-  metrics.watchRestarted('AppSite', 'Gone');
+  metrics.watchRestarted('AppSite', 'Expired');
   metrics.watchActive('AppSite', 1_700_000_000);
   metrics.apiCall('apply', '200');
   metrics.leader(true);
@@ -149,7 +149,7 @@ test('the operator counts its own work', async () => {
     'app_operator_workqueue_retries_total{controller="AppSite"} 1',
     'app_operator_apply_total{kind="Deployment",result="unchanged"} 1',
     'app_operator_synthesized_objects_total{controller="AppSite"} 9',
-    'app_operator_watch_restarts_total{kind="AppSite",reason="Gone"} 1',
+    'app_operator_watch_restarts_total{kind="AppSite",reason="Expired"} 1',
     'app_operator_watch_last_activity_timestamp_seconds{kind="AppSite"} 1700000000',
     'app_operator_api_calls_total{verb="apply",code="200"} 1',
     'app_operator_leader 1',

@@ -1,6 +1,6 @@
 /**
  * Every demand of the specification, with the test that proves it. `specification.test.ts` checks that
- * the tests exist, and writes the table of docs/specification.md.
+ * the tests exist, and writes the table of docs/contributing/specification.md.
  */
 export interface Demand {
   /** What the specification demands. */

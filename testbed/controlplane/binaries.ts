@@ -3,6 +3,7 @@ import { access, mkdir, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
+import { messageOf } from '../../constructs/kit/errors.js';
 import {
   BINARY_NAMES,
   type BinaryName,
@@ -11,7 +12,6 @@ import {
   controlPlaneCatalogs,
 } from './build.js';
 import { downloadBinaries } from './download.js';
-import { messageOf } from './errors.js';
 import { withLock } from './lock.js';
 import type { OnProgress } from './progress.js';
 import type { Release } from './releases.js';

@@ -4,12 +4,12 @@ import { cp, mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
+import { messageOf } from '../../constructs/kit/errors.js';
 import { AdminClient } from './admin-client.js';
 import { type Binaries, ensureBinaries } from './binaries.js';
 import type { BinaryName } from './build.js';
 import type { Credential, Subject } from './certificate.js';
 import * as components from './components.js';
-import { messageOf } from './errors.js';
 import { kubeconfigFor } from './kubeconfig.js';
 import { createKinds } from './kinds.js';
 import { createNodes, nodesReady } from './nodes.js';

@@ -8,7 +8,7 @@ import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
 
-import { messageOf } from './errors.js';
+import { messageOf } from '../../constructs/kit/errors.js';
 import { type OnProgress, type Portion, withProgress } from './progress.js';
 import type { Release } from './releases.js';
 

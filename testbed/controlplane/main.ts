@@ -1,8 +1,8 @@
 import '../../runner/require-node.js';
 import { parseArgs } from 'node:util';
 
+import { messageOf } from '../../constructs/kit/errors.js';
 import { type ControlPlane, startControlPlane } from './controlplane.js';
-import { messageOf } from './errors.js';
 import type { ControlPlaneOptions } from './options.js';
 import { printProgress } from './progress.js';
 import { signalToEnd } from './signal.js';

@@ -9,7 +9,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { closeSync, openSync, rmSync } from 'node:fs';
 
-import { messageOf } from './errors.js';
+import { messageOf } from '../../constructs/kit/errors.js';
 import type { AtEnd, Message, Request, StartRequest, StopRequest } from './protocol.js';
 
 const children = new Map<string, ChildProcess>();

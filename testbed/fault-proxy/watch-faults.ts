@@ -59,9 +59,6 @@ export const delayed = (waitMs: number): WatchFault => {
 export const withoutBookmarks: WatchFault = () => (line) =>
   line.includes('"type":"BOOKMARK"') ? [] : unchanged(line);
 
-/** Events that never come; the connection stays open. */
-export const silent: WatchFault = () => () => [];
-
 /** Changes each so many events, a limited number of times in all watches together. */
 const sometimes = (every: number, times: number, fault: (line: string) => readonly Part[]) => {
   let left = times;

@@ -4,8 +4,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { messageOf } from '../../constructs/kit/errors.js';
 import { cacheRoot } from '../controlplane/binaries.js';
-import { messageOf } from '../controlplane/errors.js';
 import { isAlive } from '../controlplane/lock.js';
 import { printProgress } from '../controlplane/progress.js';
 import { signalToEnd } from '../controlplane/signal.js';

@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import type { ImageDefinition } from '../node/image.js';
 import {
   type BenchContent,
   benchPackages,
@@ -25,35 +26,6 @@ export const UID = 1000;
  */
 export const VERSIONS = { first: '15.44.2', second: '15.45.0', next: '16.0.0' } as const;
 
-export interface ImageDefinition {
-  /** Full reference. */
-  readonly name: string;
-  /**
-   * Debian's release of the file system below, and the packages that it needs besides a minimal
-   * system.
-   */
-  readonly suite: string;
-  readonly packages: readonly string[];
-  /** Images with an equal key are equal. */
-  readonly key: string;
-  /**
-   * Writes the image's own files into `overlay`, a folder that stands for `/` on top of `base`, the
-   * root file system with the packages. Files get their owners when root runs it. Uses pip and npm,
-   * and caches what they fetched.
-   */
-  readonly fill: (overlay: string, base: string) => Promise<void>;
-  /** The `config` of an OCI image. */
-  readonly config: {
-    readonly User: string;
-    readonly WorkingDir: string;
-    readonly Env: readonly string[];
-    readonly Entrypoint: readonly string[];
-    readonly Cmd: readonly string[];
-    readonly Volumes: Readonly<Record<string, Readonly<Record<string, never>>>>;
-    readonly ExposedPorts: Readonly<Record<string, Readonly<Record<string, never>>>>;
-  };
-}
-
 export interface FrappeImageProps {
   /** Full name with its tag, e.g. `docker.io/frappe/erpnext:version-15`. */
   readonly name: string;
@@ -63,7 +35,9 @@ export interface FrappeImageProps {
   readonly apps?: Readonly<Record<string, string>>;
 }
 
-/** The test image of one version of the framework. */
+/**
+ * The test image of one version of the framework. `fill` uses pip and npm, and caches what they fetched.
+ */
 export function frappeImage(props: FrappeImageProps): ImageDefinition {
   const version = props.version ?? VERSIONS.first;
   const content: BenchContent = {

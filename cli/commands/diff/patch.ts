@@ -1,7 +1,7 @@
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { styleText } from 'node:util';
 import type { KubeObject } from '../../../constructs/kit/object.js';
-import { LAST_APPLIED } from '../../kube/kinds.js';
+import { LAST_APPLIED } from '../../../constructs/kit/well-known.js';
 import { toYaml } from '../../io/yaml.js';
 
 /** Fields of metadata that the API server sets. */

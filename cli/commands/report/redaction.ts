@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { redact, REDACTED, redactText } from '../../../runner/telemetry/redact.js';
-import { LAST_APPLIED } from '../../kube/kinds.js';
+import { LAST_APPLIED } from '../../../constructs/kit/well-known.js';
 
 /** Shorter values are ordinary words of logs. */
 const MIN_LENGTH = 6;

@@ -1,4 +1,5 @@
 import { cutBelow } from '../depth.js';
+import { defined } from '../defined.js';
 import { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from '../definition.js';
 import type { Problem } from '../errors.js';
 import type { Resource } from '../object.js';
@@ -51,7 +52,7 @@ export function admit(
     Record<string, unknown>
   >;
   const pruned = Object.keys(rest);
-  const evaluated = present({
+  const evaluated = defined({
     apiVersion,
     kind,
     metadata,
@@ -76,7 +77,7 @@ export function admit(
     );
   }
   return {
-    object: present({ ...evaluated, status }) as unknown as Resource,
+    object: defined({ ...evaluated, status }) as unknown as Resource,
     problems: found.map(({ path, message }) => ({ path, message })),
     pruned,
   };
@@ -93,10 +94,6 @@ export function oversize(
   old?: { readonly spec?: unknown },
 ): readonly Problem[] {
   return exceededBounds(compiled(definition), { spec }, most, old && { spec: old.spec });
-}
-
-function present(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 const cache = new WeakMap<KindDefinition, SchemaNode>();

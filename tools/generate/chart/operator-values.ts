@@ -1,4 +1,4 @@
-import { DEFAULT_IDS, DEFAULT_SETTINGS } from '../../../constructs/kit/settings.js';
+import { DEFAULT_IDS, DEFAULT_SETTINGS, MAX_ID } from '../../../constructs/kit/settings.js';
 import { MAX_SHARDS } from '../../../runner/config/operator-flags.js';
 import { DEFAULT_POLICY } from '../../../constructs/kit/tenant-policy.js';
 import type { Group, Value, Values } from './values.js';
@@ -31,7 +31,7 @@ const strings = (description: string, items: object = {}): Value =>
 const labels = (description: string): Value =>
   value({}, description, { type: 'object', additionalProperties: { type: 'string' } });
 const id = (preset: number, minimum: number, description: string): Value =>
-  value(preset, description, { type: ['integer', 'null'], minimum, maximum: 2147483647 });
+  value(preset, description, { type: ['integer', 'null'], minimum, maximum: MAX_ID });
 const group = (description: string, values: Values): Group => ({ description, values });
 
 const NAMESPACE = { pattern: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$' };
