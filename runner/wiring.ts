@@ -268,7 +268,7 @@ function buildControllers(
     healthChecker: new HealthChecker({ children, podDiagnostics, probes, now: Date.now }),
     finalizer: new Finalizer(client, metadataKeys),
     batchObjects: new BatchObjects(dependencies),
-    jobRuns: new JobRuns(client),
+    jobRuns: new JobRuns(client, monotonic),
     events: new Events({ client, log, instance: hostname(), now: () => new Date() }),
     concurrency: config.maxConcurrentReconciles,
     resyncMs: config.resyncIntervalMs,

@@ -9,7 +9,7 @@ import {
   type ObjectKind,
 } from '../../constructs/kit/object-kind.js';
 import { BATCHES, KINDS, type AnyKind } from '../../constructs/registry.js';
-import { Pod } from '../../runner/health/pod-diagnostics.js';
+import { Pod } from '../../runner/health/owned-pods.js';
 
 /** A kind to list, and the part of its objects that is requested. */
 export interface Listing {

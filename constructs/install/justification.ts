@@ -63,8 +63,8 @@ const FEATURES: Readonly<Record<string, Feature>> = {
   pods: {
     from: 'health of workloads',
     why: {
-      get: 'shows nothing that list does not show',
-      list: 'reads why a pod is not ready, and the termination message of a Job',
+      get: 'reads why a pod is not ready, and the termination message of a Job',
+      list: 'finds the pods of a workload or a Job, by metadata only',
       patch: 'annotates pods, so that the kubelet updates a mounted ConfigMap at once',
     },
   },

@@ -1,18 +1,18 @@
 import { refusedPod } from '../../constructs/kit/health.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { Child } from '../cache/child.js';
 import { Event, lastSeen, problemOfClaims, type EventObject } from './claim-diagnosis.js';
+import { ownedPods, readPod } from './owned-pods.js';
 
-/** Not watched: pods are listed only to explain a failure. */
-export const Pod: ObjectKind = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
 /** How long a diagnosis is good for. */
 const FRESH_MS = 30_000;
 /** Thousands of sites that start at once are slow, not failing: one of them in this time is diagnosed. */
 const INTERVAL_MS = 2_000;
 const KEPT = 1_000;
+/** Pods that are read at most, one after the other: each can have more than a megabyte. */
+const READ = 10;
 
 /** What is read of a container's status. */
 export interface ContainerStatus {
@@ -94,20 +94,26 @@ export class PodDiagnostics {
     return { why };
   }
 
+  /** The problem of the newest pod that has one. */
   async #diagnose(child: Child): Promise<string | undefined> {
-    const labelSelector =
-      child.kind.kind === 'Job' ? `job-name=${child.name}` : `app=${child.name}`;
-    const { items } = await this.props.client.request<{ items: readonly PodObject[] }>(
-      'GET',
-      resourcePath(Pod, child.namespace),
-      { query: { labelSelector, limit: '20' } },
-    );
-    if (items.length === 0) return this.#refusal(child);
-    const pods = items.toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)));
-    // A pod whose claim is Pending has no container yet, and the scheduler says less than the provisioner.
-    const [blocked] = pods.filter(isUnscheduled);
-    const claims = blocked && (await problemOfClaims(this.props.client, blocked));
-    return claims ?? pods.map(problemOfPod).find((problem) => problem !== undefined);
+    const { client } = this.props;
+    const { namespace, name, uid } = child;
+    const { kind } = child.kind;
+    const label = kind === 'Job' ? 'job-name' : 'app';
+    const pods = await ownedPods(client, { namespace, kind, name, uid }, `${label}=${name}`);
+    if (pods.length === 0) return this.#refusal(child);
+    for (const metadata of pods.slice(0, READ)) {
+      const pod = await readPod<PodObject>(client, namespace, metadata);
+      const problem = pod && (await this.#problemOf(pod));
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+
+  /** A pod whose claim is Pending has no container yet, and the scheduler says less than the provisioner. */
+  async #problemOf(pod: PodObject): Promise<string | undefined> {
+    const claims = isUnscheduled(pod) ? await problemOfClaims(this.props.client, pod) : undefined;
+    return claims ?? problemOfPod(pod);
   }
 
   /** Controllers of StatefulSets and Jobs report only by events that they cannot create a pod. */
@@ -120,10 +126,6 @@ export class PodDiagnostics {
     const [last] = items.toSorted((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
     return last?.note && refusedPod(last.note);
   }
-}
-
-function createdAt(pod: PodObject): string {
-  return pod.metadata.creationTimestamp ?? '';
 }
 
 /** The problem in a pod's status, in stable words; undefined if the status names none. */

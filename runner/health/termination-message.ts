@@ -2,9 +2,8 @@ import { gunzipSync } from 'node:zlib';
 import type { JobRun } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
-import { resourcePath } from '../api/resource-path.js';
 import type { Child } from '../cache/child.js';
-import { Pod } from './pod-diagnostics.js';
+import { ownedPods, readPod } from './owned-pods.js';
 
 interface Ended {
   readonly exitCode: number;
@@ -20,12 +19,26 @@ interface PodObject extends KubeObject {
 const UNPACKED_BYTES = 1_000_000;
 /** Jobs whose results are cached. */
 const KEPT = 2000;
+/** Pods of a Job that are read at most: an evicted pod has no termination message, an older one may. */
+const READ = 5;
+/** How long a Job whose pods have not ended is not read again, unless it changes. */
+const AGAIN_MS = 10_000;
+
+/** A cached result; with a time, pods existed and none had ended. */
+interface Result {
+  readonly ended: Ended | undefined;
+  readonly pending?: { readonly at: number; readonly version: string };
+}
 
 /** Reads the results of Jobs: exit codes and termination messages of their pods, once for each Job. */
 export class JobRuns {
-  readonly #ended = new Map<string, Ended | undefined>();
+  readonly #results = new Map<string, Result>();
 
-  constructor(private readonly client: Pick<Client, 'request'>) {}
+  /** @param now milliseconds, monotonic */
+  constructor(
+    private readonly client: Pick<Client, 'request'>,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
 
   /** The Jobs among some children, newest first; the two newest that ended have their results. */
   async of(children: readonly Child[]): Promise<readonly JobRun[]> {
@@ -50,24 +63,31 @@ export class JobRuns {
 
   /** How the last pod of a Job ended; undefined if its pods were deleted. */
   async ended(job: Child): Promise<Ended | undefined> {
-    if (this.#ended.has(job.uid)) return this.#ended.get(job.uid);
-    const { items } = await this.client.request<{ readonly items: readonly PodObject[] }>(
-      'GET',
-      resourcePath(Pod, job.namespace),
-      { query: { labelSelector: `controller-uid=${job.uid}` } },
-    );
-    const [last] = items
-      .flatMap((pod) => {
-        const terminated = pod.status?.containerStatuses?.[0]?.state?.terminated;
-        return terminated ? [{ at: pod.metadata.creationTimestamp ?? '', terminated }] : [];
-      })
-      .sort((a, b) => b.at.localeCompare(a.at));
+    const known = this.#results.get(job.uid);
+    if (known && this.#isFresh(known, job)) return known.ended;
+    const result = await this.#read(job);
+    if (this.#results.size >= KEPT) this.#results.clear();
+    this.#results.set(job.uid, result);
+    return result.ended;
+  }
+
+  #isFresh({ pending }: Result, { resourceVersion }: Child): boolean {
+    if (!pending) return true;
+    return pending.version === resourceVersion && this.now() - pending.at < AGAIN_MS;
+  }
+
+  async #read(job: Child): Promise<Result> {
+    const { namespace, name, uid, resourceVersion } = job;
+    const owner = { namespace, kind: 'Job', name, uid };
+    const pods = await ownedPods(this.client, owner, `controller-uid=${uid}`);
+    for (const metadata of pods.slice(0, READ)) {
+      const pod = await readPod<PodObject>(this.client, namespace, metadata);
+      const terminated = pod?.status?.containerStatuses?.[0]?.state?.terminated;
+      if (terminated) return { ended: unpacked(terminated) };
+    }
+    if (pods.length === 0) return { ended: undefined };
     // The Job controller reports a failed Job before its last pod has ended.
-    if (!last && items.length > 0) return undefined;
-    if (this.#ended.size >= KEPT) this.#ended.clear();
-    const ended = last && unpacked(last.terminated);
-    this.#ended.set(job.uid, ended);
-    return ended;
+    return { ended: undefined, pending: { at: this.now(), version: resourceVersion } };
   }
 }
 

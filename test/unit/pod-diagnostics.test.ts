@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { healthOf } from '../../constructs/kit/health.js';
-import { Job } from '../../constructs/kit/object-kind.js';
+import type { ObjectMeta } from '../../constructs/kit/object.js';
+import { Deployment, Job, StatefulSet } from '../../constructs/kit/object-kind.js';
 import type { Child } from '../../runner/cache/child.js';
 import type { ChildCache } from '../../runner/cache/child-cache.js';
 import { PodDiagnostics } from '../../runner/health/pod-diagnostics.js';
 import type { ReconcileState } from '../../runner/reconcile/state.js';
 import { HealthChecker } from '../../runner/health/health-checker.js';
 import { aPlan } from './plan-builder.js';
+import { controlledBy, PodApi } from './pod-api.js';
 
 const FAILED: Child = {
   id: 'batch/v1/Job/ns/s-init',
@@ -67,10 +69,7 @@ describe('the messages of the pods of an unhealthy child', () => {
   ];
   for (const [what, status, expected] of cases) {
     test(what, async () => {
-      assert.equal(
-        (await podDiagnostics([pod('2026-01-01T00:00:00Z', status)]).explain(FAILED)).why,
-        expected,
-      );
+      assert.equal(await whyOf([pod('2026-01-01T00:00:00Z', status)]), expected);
     });
   }
 
@@ -79,7 +78,7 @@ describe('the messages of the pods of an unhealthy child', () => {
       pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: Old: x')),
       pod('2026-01-02T00:00:00Z', terminated(1, 'app-operator: New: y')),
     ];
-    assert.equal((await podDiagnostics(pods).explain(FAILED)).why, 'New: y');
+    assert.equal(await whyOf(pods), 'New: y');
   });
 
   test('an answer is kept for half a minute, and slow children are read one in two seconds', async () => {
@@ -108,13 +107,14 @@ describe('the messages of the pods of an unhealthy child', () => {
   });
 
   test('the pods of a Job with a failed attempt are read at once, also when they had no message before', async () => {
-    const { answers, clock, calls, pods } = counted();
+    const { answers, clock, calls, api } = counted();
     assert.deepEqual(await answers.explain(running('u1')), { why: undefined });
     clock.now = 10_000;
     await answers.explain(running('u2'));
-    pods.push(pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: First: x')));
+    const first = pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: First: x'));
+    api.pods = [first];
     assert.deepEqual(await answers.explain(running('u1', 1)), { why: 'First: x' });
-    pods.push(pod('2026-01-01T00:01:00Z', terminated(1, 'app-operator: Second: y')));
+    api.pods = [first, pod('2026-01-01T00:01:00Z', terminated(1, 'app-operator: Second: y'))];
     assert.deepEqual(
       await answers.explain(running('u1', 1)),
       { why: 'First: x' },
@@ -182,22 +182,19 @@ describe('the messages of the pods of an unhealthy child', () => {
     const unscheduled = [
       { type: 'PodScheduled', status: 'False', message: 'unbound immediate claims' },
     ];
+    const { metadata } = pod('2026-01-01T00:00:00Z');
     const waitingPod = {
-      ...pod('2026-01-01T00:00:00Z', { phase: 'Pending', conditions: unscheduled }),
-      metadata: { name: 'p', namespace: 'ns', creationTimestamp: '2026-01-01T00:00:00Z' },
+      metadata: { ...metadata, namespace: 'ns' },
+      status: { phase: 'Pending', conditions: unscheduled },
       spec: { volumes },
     };
-    const answers: Record<string, object> = {
-      '/api/v1/namespaces/ns/pods': { items: [waitingPod] },
+    const client = new PodApi([waitingPod], {
       '/api/v1/namespaces/ns/persistentvolumeclaims/demo-sites': {
         metadata: { name: 'demo-sites', namespace: 'ns', uid: 'c1' },
         ...claim,
       },
       '/apis/events.k8s.io/v1/namespaces/ns/events': { items: events },
-    };
-    const client = {
-      request: <T>(_: string, path: string): Promise<T> => Promise.resolve(answers[path] as T),
-    };
+    });
     return new PodDiagnostics({ client, now: () => 0 }).explain(running('u1'));
   }
   const refused = {
@@ -229,6 +226,71 @@ describe('the messages of the pods of an unhealthy child', () => {
     assert.equal((await waitingForClaim({ status: { phase: 'Pending' } }, [])).why, unschedulable);
   });
 
+  test('the metadata of pods is listed, and the newest pods are read until one has a problem', async () => {
+    const api = new PodApi([
+      pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: Oldest: x')),
+      pod('2026-01-02T00:00:00Z', terminated(1, 'app-operator: Older: x')),
+      pod('2026-01-03T00:00:00Z', {}),
+    ]);
+    assert.equal(await whyOf(api), 'Older: x');
+    assert.deepEqual(api.calls, [
+      'LIST job-name=s-init 20 metadata',
+      'GET s-init-2026-01-03T00:00:00Z',
+      'GET s-init-2026-01-02T00:00:00Z',
+    ]);
+  });
+
+  test('a pod of others with the label is ignored', async () => {
+    const status = terminated(1, 'app-operator: Forged: x');
+    const forged = pod('2026-01-02T00:00:00Z', status, controlledBy('Job', 's-init', 'u9'));
+    const own = pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: Own: x'));
+    assert.equal(await whyOf([forged, own]), 'Own: x');
+    const { ownerReferences: _, ...without } = forged.metadata;
+    assert.equal(await whyOf([{ ...forged, metadata: without }, own]), 'Own: x');
+  });
+
+  test('ten pods are read at most', async () => {
+    const minutes = Array.from({ length: 60 }, (_, minute) => String(minute).padStart(2, '0'));
+    const api = new PodApi(minutes.map((minute) => pod(`2026-01-01T00:${minute}:00Z`, {})));
+    assert.equal(await whyOf(api), undefined);
+    assert.equal(api.lists.length, 3);
+    assert.equal(api.calls.length, 13);
+  });
+
+  test('pods of a Deployment belong to its ReplicaSets, those of a StatefulSet to itself', async () => {
+    const metadata = { labels: { app: 'x-redis' } };
+    const waits = waiting('ImagePullBackOff');
+    const of = (kind: string, name: string, uid: string) =>
+      pod('2026-01-01T00:00:00Z', waits, { ...metadata, ...controlledBy(kind, name, uid) });
+    const deployment = { ...FAILED, kind: Deployment, name: 'x-redis' };
+    const statefulSet = { ...deployment, kind: StatefulSet };
+    const why = 'container init: ImagePullBackOff';
+    assert.equal(await whyOf([of('ReplicaSet', 'x-redis-7d9', 'r1')], deployment), why);
+    assert.equal(await whyOf([of('ReplicaSet', 'y-redis-7d9', 'r1')], deployment), undefined);
+    assert.equal(await whyOf([of('StatefulSet', 'x-redis', 'u1')], deployment), undefined);
+    assert.equal(await whyOf([of('StatefulSet', 'x-redis', 'u1')], statefulSet), why);
+    assert.equal(await whyOf([of('StatefulSet', 'x-redis', 'u9')], statefulSet), undefined);
+  });
+
+  test('of thousands of claims of a pod, ten are read', async () => {
+    const { metadata } = pod('2026-01-01T00:00:00Z');
+    const volumes = Array.from({ length: 5000 }, (_, index) => ({
+      persistentVolumeClaim: { claimName: `c${index}` },
+    }));
+    const api = new PodApi([
+      { metadata, status: { phase: 'Pending' }, spec: { volumes } } as never,
+    ]);
+    const paths: string[] = [];
+    const client = {
+      request: <T>(...call: Parameters<PodApi['request']>): Promise<T> => {
+        paths.push(call[1]);
+        return api.request<T>(...call);
+      },
+    };
+    await new PodDiagnostics({ client, now: () => 0 }).explain(FAILED);
+    assert.equal(paths.filter((path) => path.includes('/persistentvolumeclaims/')).length, 10);
+  });
+
   test('a question that fails is no answer', async () => {
     const client = { request: () => Promise.reject(new Error('403')) };
     const answers = await new PodDiagnostics({ client, now: () => 0 }).explain(FAILED);
@@ -241,29 +303,35 @@ function running(uid: string, failed = 0): Child {
   return { ...FAILED, uid, health: healthOf({ kind: 'Job', metadata: {}, status: { failed } }) };
 }
 
-/** A PodDiagnostics with a clock that the test sets, and its requests: `pods` are the answer. */
+/** A PodDiagnostics with a clock and pods that the test sets, and the number of its lists. */
 function counted() {
-  let calls = 0;
   const clock = { now: 0 };
-  const pods: object[] = [];
-  const client = {
-    request: <T>(_: string, path: string): Promise<T> => {
-      const ofPods = path.endsWith('/pods');
-      if (ofPods) calls += 1;
-      return Promise.resolve({ items: ofPods ? [...pods] : [] } as T);
+  const api = new PodApi();
+  const answers = new PodDiagnostics({ client: api, now: () => clock.now });
+  return { answers, clock, api, calls: () => api.lists.length };
+}
+
+/** Why a child with these pods is not ready. */
+async function whyOf(
+  pods: PodApi | ConstructorParameters<typeof PodApi>[0],
+  child = FAILED,
+): Promise<string | undefined> {
+  const client = pods instanceof PodApi ? pods : new PodApi(pods);
+  return (await new PodDiagnostics({ client, now: () => 0 }).explain(child)).why;
+}
+
+/** A pod of the failed Job, or with other labels or another owner. */
+function pod(creationTimestamp: string, status: object = {}, metadata: Partial<ObjectMeta> = {}) {
+  return {
+    metadata: {
+      name: `s-init-${creationTimestamp}`,
+      labels: { 'job-name': 's-init' },
+      creationTimestamp,
+      ...controlledBy('Job', 's-init', 'u1'),
+      ...metadata,
     },
+    status,
   };
-  const answers = new PodDiagnostics({ client, now: () => clock.now });
-  return { answers, clock, pods, calls: () => calls };
-}
-
-function podDiagnostics(items: readonly object[]): PodDiagnostics {
-  const client = { request: <T>(): Promise<T> => Promise.resolve({ items } as T) };
-  return new PodDiagnostics({ client, now: () => 0 });
-}
-
-function pod(creationTimestamp: string, status: object): object {
-  return { metadata: { name: 'p', creationTimestamp }, status };
 }
 
 function terminated(exitCode: number, message?: string): object {
