@@ -114,25 +114,27 @@ def database_record(settings: SiteSettings) -> dict[str, Any]:
     }
 
 
+def recorded_database(settings: SiteSettings) -> dict[str, Any]:
+    """The database that the site's files name, in the fields of `database_record`."""
+    marker = read_marker(settings.site)
+    if "dbHost" in marker:
+        return {key: marker.get(key) for key in database_record(settings)}
+    # Earlier operators recorded no server. They wrote the configuration when the database was the
+    # site's.
+    config = read_site_config(settings.site)
+    return {
+        "dbName": config.get("db_name"),
+        "dbHost": config.get("db_host"),
+        "dbPort": config.get("db_port"),
+    }
+
+
 def is_begun_in_database(settings: SiteSettings) -> bool:
     """Whether the site's creation began in the database of `settings`.
 
     Since then the spec may name another database, or the bench another server.
     """
-    marker = read_marker(settings.site)
-    wanted = database_record(settings)
-    if "dbHost" in marker:
-        recorded = {key: marker.get(key) for key in wanted}
-    else:
-        # Earlier operators recorded no server. They wrote the configuration when the database was
-        # the site's.
-        config = read_site_config(settings.site)
-        recorded = {
-            "dbName": config.get("db_name"),
-            "dbHost": config.get("db_host"),
-            "dbPort": config.get("db_port"),
-        }
-    return recorded == wanted
+    return recorded_database(settings) == database_record(settings)
 
 
 def is_incomplete(site: Path) -> bool:

@@ -10,6 +10,7 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from secrets import token_urlsafe
 from typing import Any, ClassVar
 
 from database_admin_client import AccessDenied, DatabaseNotFound, request
@@ -19,7 +20,7 @@ from framework_programs import program_env
 from job_result import JobError, log
 from operator_constants import RESTORE_FAILED
 from secret_redaction import redact
-from site_state import SiteSettings
+from site_state import SiteSettings, recorded_database
 
 # A server that has just started may refuse a login whose account is still being made.
 REFUSAL_SECONDS = 30
@@ -30,6 +31,35 @@ Program = subprocess.Popen[bytes]
 
 def database_server(settings: SiteSettings) -> "Server":
     return MariaDB(settings) if settings.db_type == "mariadb" else Postgres(settings)
+
+
+def check_recorded_server(
+    settings: SiteSettings, database: "Server", passwords: Iterable[str], otherwise: str = ""
+) -> bool:
+    """Fails if the site's database is on another server, before the administrator changes this one.
+
+    A server may have the database of a site of the same name in another cluster: databases are
+    named after namespace and site. But passwords are random in each cluster. A server that accepts
+    one of the site's `passwords`, and not any password, has the site's database: the server was
+    renamed, or the database was moved with its user. Returns whether that is so.
+    """
+    recorded = recorded_database(settings)
+    host, port = recorded["dbHost"], recorded["dbPort"] or settings.db_port
+    if not settings.has_root or not host:
+        return False
+    if (host, str(port)) == (settings.db_host, str(settings.db_port)):
+        return False
+    problem = f"refuses the site's password for {settings.db_user}"
+    if any(database.accepts_password(password) for password in passwords if password):
+        if not database.accepts_password(token_urlsafe(32)):
+            return True
+        problem = f"accepts any password for {settings.db_user}"
+    raise JobError(
+        "DatabaseServerMismatch",
+        f"the database {settings.db_name} of {settings.site_name} is on {host}:{port}, and "
+        f"{database.address} {problem}: its database may belong to another site; "
+        f"nothing was touched; set the server back to {host}:{port}{otherwise}",
+    )
 
 
 class Server(ABC):
@@ -55,7 +85,11 @@ class Server(ABC):
         return f"{self.settings.db_host}:{self.settings.db_port}"
 
     @abstractmethod
-    def connect_as_user(self) -> Connection: ...
+    def open(self, user: str, password: str, database: str) -> Connection: ...
+
+    def connect_as_user(self) -> Connection:
+        settings = self.settings
+        return self.open(settings.db_user, settings.db_password, settings.db_name)
 
     def ask_administrator(self, operation: str) -> Any:
         return request(self.settings.admin_socket, operation, self.settings.wait_seconds)
@@ -129,8 +163,12 @@ class Server(ABC):
             connection.close()
 
     def user_can_connect(self) -> bool:
+        return self.accepts_password(self.settings.db_password)
+
+    def accepts_password(self, password: str) -> bool:
+        """Whether the site's user can connect to the site's database with this password."""
         try:
-            self.connect_as_user().close()
+            self.open(self.settings.db_user, password, self.settings.db_name).close()
             return True
         except (AccessDenied, DatabaseNotFound):
             return False
@@ -398,10 +436,6 @@ class MariaDB(Server):
     def client_tls(self) -> list[str]:
         return [] if self.tls is None else self.tls.mariadb_arguments()
 
-    def connect_as_user(self) -> Connection:
-        settings = self.settings
-        return self.open(settings.db_user, settings.db_password, settings.db_name)
-
     def empty(self) -> None:
         connection = self.connect_as_user()
         try:
@@ -491,10 +525,6 @@ class Postgres(Server):
 
     def client_env(self) -> dict[str, str]:
         return {} if self.tls is None else self.tls.libpq_env()
-
-    def connect_as_user(self) -> Connection:
-        settings = self.settings
-        return self.open(settings.db_user, settings.db_password, settings.db_name)
 
     def empty(self) -> None:
         connection = self.connect_as_user()

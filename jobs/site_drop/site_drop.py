@@ -12,22 +12,27 @@ Environment
   WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG
 
 The Job refuses a directory of another owner or of none, and a database that the site does not
-record. It drops the database first: the files have the record of the site's database, so a repeated
-Job still finds it.
+record. On another server than the recorded one, it drops the database only if the site's password
+is accepted there. It drops the database first: the files have the record of the site's database, so
+a repeated Job still finds it.
 """
 
 import os
 from typing import Any
 
 import site_database
+from atomic_files import write_json
 from database_admin_start import start_administrator_of_earlier_pod
 from job_result import JobError, log, run_job
+from site_access import MARKER
+from site_database import Server
 from site_locks import exclusive_site_lock
 from site_records import CONFIG_FILE, read_marker, read_site_config
 from site_state import (
     RETAINED_SITE_CONFIG,
     SiteSettings,
     check_owner,
+    database_record,
     is_begun_in_database,
     is_fresh,
     is_incomplete,
@@ -70,6 +75,18 @@ def has_database(settings: SiteSettings) -> bool:
     return not is_incomplete(settings.site) or is_begun_in_database(settings)
 
 
+def check_server(settings: SiteSettings, database: Server) -> None:
+    """Fails if the site's database is on another server than the Job's."""
+    if is_fresh(settings.site):
+        return
+    passwords = [read_site_config(settings.site).get("db_password", "")]
+    otherwise = ", or annotate the AppSite with app-operator.io/skip-drop=true"
+    if site_database.check_recorded_server(settings, database, passwords, otherwise):
+        # For a repeated Job: the password cannot be checked once the user is dropped.
+        marker = {**read_marker(settings.site), **database_record(settings)}
+        write_json(settings.site / MARKER, marker)
+
+
 def remove_files(settings: SiteSettings) -> bool:
     """Renames the directory before it removes it, so that no half-removed site is visible."""
     trash = settings.workspace / f"dropped-{settings.site_name}"
@@ -106,6 +123,7 @@ def drop_database(settings: SiteSettings) -> bool:
     database = site_database.database_server(settings)
     database.wait()
     try:
+        check_server(settings, database)
         database.drop()
     except ConnectionError as error:
         raise JobError("DatabaseUnreachable", f"{database.address}: {error}") from None

@@ -359,19 +359,28 @@ def check_complete(settings: InitSettings, database: Server) -> dict[str, Any]:
     if is_incomplete(settings.site) and not is_begun_in_database(settings):
         # The database would be emptied for the backup that the site is created from.
         check_database_is_free(settings, database)
-    if not database.user_can_connect():
-        if not settings.has_root:
-            raise JobError(
-                "DatabaseAccessDenied",
-                f"{address} refuses {settings.db_user} on {settings.db_name}",
-            )
-        log(f"setting the database password of {settings.db_user}")
-        database.set_user_password()
-        update_site_config(settings.site, {"db_password": settings.db_password})
+    # `db_password` is the present one if the Secret was replaced since.
+    passwords = (settings.db_password, config.get("db_password", ""))
+    site_database.check_recorded_server(settings, database, passwords)
+    set_changed_password(settings, database)
     loading = (Upgrade(settings).state or {}).get("restoring")
     if not loading and not database.tables():
         raise JobError("SiteIncomplete", f"the database {settings.db_name} of {name} is empty")
     return config
+
+
+def set_changed_password(settings: InitSettings, database: Server) -> None:
+    """Gives the database's user the password of the Secret, if it has another one."""
+    if database.user_can_connect():
+        return
+    if not settings.has_root:
+        raise JobError(
+            "DatabaseAccessDenied",
+            f"{database.address} refuses {settings.db_user} on {settings.db_name}",
+        )
+    log(f"setting the database password of {settings.db_user}")
+    database.set_user_password()
+    update_site_config(settings.site, {"db_password": settings.db_password})
 
 
 def install_missing_apps(settings: InitSettings, versions: Versions, facts: SiteFacts) -> SiteFacts:

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
 import { type Redis, startRedis } from './servers.js';
-import { AT_ONCE, aBench, aSite, needsStandIn } from './site-fixture.js';
+import { AT_ONCE, aBench, aSite, needsStandIn, updateMarker } from './site-fixture.js';
 
 for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: startPostgres })) {
   describe(
@@ -74,6 +74,44 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.equal(result.code, 0, result.output);
         assert.ok(names().includes(name));
         assert.ok(!site.exists());
+      });
+
+      const setPassword = (user: string, password: string): void => {
+        const set = type === 'mariadb' ? 'IDENTIFIED BY' : 'PASSWORD';
+        database.sql(`ALTER USER ${user} ${set} '${password}'`);
+      };
+
+      it('drops no database on another server with a complete site, and keeps its files', async () => {
+        // The operator passes no password of the site to this Job.
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        const port = String(database.port);
+        const moved = site.with({ DB_HOST: '127.1', DB_PASSWORD: '' });
+        // To the Job, a user with another password is the one of another server.
+        setPassword(name, 'of production');
+        for (const record of [{}, { dbHost: undefined, dbPort: undefined }]) {
+          updateMarker(site, record);
+          const result = await moved.drop();
+          assert.equal(
+            result.lastLine,
+            `app-operator: DatabaseServerMismatch: the database ${name} of ${site.name} is on 127.0.0.1:${port}, and 127.1:${port} refuses the site's password for ${name}: its database may belong to another site; nothing was touched; set the server back to 127.0.0.1:${port}, or annotate the AppSite with app-operator.io/skip-drop=true`,
+          );
+          assert.ok(names().includes(name));
+          assert.ok(site.exists());
+        }
+        const back = await site.with({ DB_PASSWORD: '' }).drop();
+        assert.match(back.lastLine, /"databaseDropped": true, "filesRemoved": true/);
+        assert.ok(!names().includes(name));
+      });
+
+      it('drops a complete site’s database that has another address', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        const result = await site.with({ DB_HOST: '127.1', DB_PASSWORD: '' }).drop();
+        assert.match(result.lastLine, /"databaseDropped": true, "filesRemoved": true/);
+        assert.ok(!names().includes(name));
       });
 
       it('drops the rest if files or database do not exist', async () => {
@@ -187,6 +225,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         const port = await freePort();
         listener.listen(port, '127.0.0.1');
         await once(listener, 'listening');
+        updateMarker(site, { dbPort: port });
         const result = await site.with({ DB_PORT: String(port) }).drop();
         assert.match(result.lastLine, /^app-operator: DatabaseUnreachable: /, result.output);
         assert.ok(site.exists());

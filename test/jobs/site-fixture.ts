@@ -276,6 +276,12 @@ export class TestServers {
     return this.database.sql(statement, databaseOf(site));
   }
 
+  /** Gives a user another password, such as the one that it has on another server. */
+  setPassword(user: string, password: string): void {
+    const set = this.type === 'mariadb' ? 'IDENTIFIED BY' : 'PASSWORD';
+    this.database.sql(`ALTER USER ${user} ${set} '${password}'`);
+  }
+
   hasDatabase(name: string): boolean {
     const count =
       this.type === 'mariadb'

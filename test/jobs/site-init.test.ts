@@ -266,6 +266,49 @@ describeOnServers('site_init.py', (servers) => {
     await createdIn(moved);
   });
 
+  const storedPassword = (user: string): string =>
+    servers.database.sql(
+      servers.type === 'mariadb'
+        ? `SELECT authentication_string FROM mysql.user WHERE User = '${user}'`
+        : `SELECT rolpassword FROM pg_authid WHERE rolname = '${user}'`,
+    );
+
+  it('changes no password of a user on another server than the one of the complete site', async () => {
+    const site = aSite(servers.bench, servers.database);
+    await createdIn(site);
+    const name = databaseOf(site);
+    const port = String(servers.database.port);
+    servers.setPassword(name, 'of production');
+    const before = [storedPassword(name), site.json('site_config.json')];
+    for (const record of [{}, { dbHost: undefined, dbPort: undefined }]) {
+      updateMarker(site, record);
+      const marker = site.json('.app-operator.json');
+      const result = await site.with({ ...ELSEWHERE, DB_PASSWORD: 'a new one' }).init();
+      assert.equal(
+        result.lastLine,
+        `app-operator: DatabaseServerMismatch: the database ${name} of ${site.name} is on 127.0.0.1:${port}, and 127.1:${port} refuses the site's password for ${name}: its database may belong to another site; nothing was touched; set the server back to 127.0.0.1:${port}`,
+      );
+      assert.deepEqual([storedPassword(name), site.json('site_config.json')], before);
+      assert.deepEqual(site.json('.app-operator.json'), marker);
+    }
+    const back = await site.init();
+    assert.equal(back.code, 0, back.output);
+    assert.notEqual(storedPassword(name), before[0]);
+  });
+
+  it('uses the database of a complete site at another address, also with a new password', async () => {
+    const site = aSite(servers.bench, servers.database);
+    await createdIn(site);
+    const addresses = [ELSEWHERE, { DB_HOST: '127.0.0.1', DB_PASSWORD: 'a new one' }];
+    for (const address of addresses) {
+      const result = await site.with(address).init();
+      assert.equal(result.code, 0, result.output);
+      assert.equal(site.json('site_config.json')['db_host'], address.DB_HOST);
+      assert.equal(site.json('.app-operator.json')['dbHost'], address.DB_HOST);
+    }
+    assert.equal(site.json('site_config.json')['db_password'], 'a new one');
+  });
+
   it('completes a site whose marker names no server, as of an earlier operator', async () => {
     const old = (site: SiteJobs): void => {
       updateMarker(site, { dbHost: undefined, dbPort: undefined });

@@ -302,6 +302,16 @@ describeOnServers('a restore', (servers) => {
     assert.equal((await again.init()).code, 0);
   });
 
+  it('loads no backup into the database of a complete site of that name on another server', async () => {
+    const store = aStore();
+    await backedUp(store);
+    const { site, old } = await existing();
+    servers.setPassword(databaseOf(site), 'of production');
+    const result = await site.with({ ...from(store, A, confirmed), DB_HOST: '127.1' }).init();
+    assert.match(result.lastLine, /^app-operator: DatabaseServerMismatch: /, result.output);
+    assert.deepEqual(copyOf(site), old);
+  });
+
   it('drops no database of that name on another server with a site whose backup was not loaded', async () => {
     const { site, again } = await halfRestored();
     const name = databaseOf(site);

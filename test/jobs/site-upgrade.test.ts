@@ -266,6 +266,17 @@ describeOnServers('an upgrade', (servers) => {
     assert.equal(markerOf(site).code['image'], OLD);
   });
 
+  it('loads the backup of a failed upgrade into no database of that name on another server', async () => {
+    const { site, to } = await started();
+    assert.match((await to(NEW, '15.45.0', 'half').init()).lastLine, /MigrationFailed/);
+    servers.setPassword(databaseOf(site), 'of production');
+    servers.sqlOf(site, 'CREATE TABLE precious (id int)');
+    const back = to(OLD, '15.44.2');
+    const result = await back.with({ DB_HOST: '127.1' }).init();
+    assert.match(result.lastLine, /^app-operator: DatabaseServerMismatch: /, result.output);
+    assert.ok(hasTable(site, 'precious'));
+  });
+
   it('restores the backup also after a successful migration, until the site was opened', async () => {
     const { site, to } = await started();
     assert.equal((await to(NEW, '15.45.0').init()).code, 0);
