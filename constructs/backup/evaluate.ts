@@ -165,7 +165,9 @@ function succeeded(backup: StoredBackup | undefined): ConditionResult {
   return conditionResult(
     'BackedUp',
     'True',
-    backup ? `stored and checked: ${backup.location}` : 'the backup is stored and checked',
+    backup
+      ? `stored and checked: ${backup.location}`
+      : 'the backup has ended, but status.backups does not list it; look for it in spec.destination',
   );
 }
 
