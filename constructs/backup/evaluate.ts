@@ -176,7 +176,9 @@ function succeeded(backup: StoredBackup | undefined): ConditionResult {
     'Ready',
     'True',
     'BackedUp',
-    backup ? `stored and checked: ${backup.location}` : 'the backup is stored and checked',
+    backup
+      ? `stored and checked: ${backup.location}`
+      : 'the backup has ended, but status.backups does not list it; look for it in spec.destination',
   );
 }
 

@@ -56,6 +56,15 @@ export function workerGroups(own: readonly QueueWorkers[]): readonly WorkerGroup
   return [...known, ...further];
 }
 
+/**
+ * Seconds that the longest job of a bench takes, if a queue of its spec takes longer than those of the
+ * framework; otherwise undefined.
+ */
+export function longerTimeout(own: readonly QueueWorkers[]): number | undefined {
+  const longest = Math.max(...workerGroups(own).map(({ timeoutSeconds }) => timeoutSeconds));
+  return longest > TIMEOUT_SECONDS.long ? longest : undefined;
+}
+
 /** Whether the framework has the queue by itself. */
 export function isKnownQueue(queue: string): queue is Queue {
   return QUEUES.some((known) => known === queue);

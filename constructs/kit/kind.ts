@@ -50,7 +50,8 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   readonly durableOnChange?: readonly string[];
   /**
    * Status fields that an annotation of the resource repeats: they say that work with effects was
-   * done, and a restore by a backup tool loses the status. A resource without them gets them back.
+   * done, and a restore by a backup tool loses the status. A resource without them gets them back, if
+   * the annotation names the resource and the names in its `references`.
    * @default none
    */
   readonly recordedStatus?: readonly string[];

@@ -60,7 +60,7 @@ export function metadataKeysFor(group: string) {
     generatedId: `${group}${GENERATED_ID}`,
     /** Annotation on a child that holds data: the Jobs that succeeded for it, see `Kind.recordedIn`. */
     completedRuns: `${group}/completed-runs`,
-    /** Annotation on a resource: fields of its status, see `Kind.recordedStatus`. */
+    /** Annotation on a resource: its name and fields of its status, see `Kind.recordedStatus`. */
     recordedStatus: `${group}/recorded-status`,
     /** Annotation on a bench or a site: its init Job runs again when the value changes. */
     runAgain: `${group}/run-again`,

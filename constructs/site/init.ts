@@ -1,7 +1,9 @@
 import { Construct } from 'constructs';
+import type { BenchModel } from '../frappe/bench-model.js';
 import { tlsPod } from '../frappe/database-tls.js';
 import { FrappeJob } from '../frappe/job.js';
 import { jobCommand, secretEnv } from '../frappe/pod.js';
+import { longerTimeout } from '../frappe/worker.js';
 import { hashOf } from '../kit/hash.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
@@ -13,6 +15,9 @@ import { siteConfig } from './site-config.js';
 
 /** Migrating a large database takes hours. */
 const MIGRATE_SECONDS = 21_600;
+/** How much longer than the longest background job the init Job waits. */
+const SPARE_SECONDS = 120;
+const RETRIES = 3;
 
 /** The Job that creates a site, or updates an existing one. */
 export class SiteInit extends Construct {
@@ -29,13 +34,16 @@ export class SiteInit extends Construct {
     const admin = databaseAdmin(site, database, 'Create');
     const tls = tlsPod(database.server);
     const store = inputs.restore?.store;
+    const jobsWait = jobsWaitSeconds(bench);
     new FrappeJob(this, 'job', {
       bench,
       owner: site,
       name: names.init,
       component: 'init',
       run: initRun(site, inputs),
-      deadlineSeconds: MIGRATE_SECONDS,
+      backoffLimit: RETRIES,
+      // Each attempt may wait.
+      deadlineSeconds: MIGRATE_SECONDS + (jobsWait ?? 0) * (RETRIES + 1),
       initContainers: [...admin.containers, ...(store?.sidecars ?? [])],
       extraVolumes: [...admin.volumes, ...tls.volumes, ...(store?.volumes ?? [])],
       container: {
@@ -54,12 +62,19 @@ export class SiteInit extends Construct {
           secretEnv('ADMIN_PASSWORD', { secret: inputs.adminPassword.secret, key: 'password' }),
           secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
           ...restoreEnv(site, inputs.restore),
+          ...(jobsWait ? [{ name: 'JOBS_WAIT_SECONDS', value: String(jobsWait) }] : []),
         ],
         extraMounts: [...admin.mounts, ...tls.mounts, ...(store?.mounts ?? [])],
         resources: bench.componentResources.workerDefault,
       },
     });
   }
+}
+
+/** How long an upgrade waits for running background jobs; undefined where the script's default suffices. */
+function jobsWaitSeconds({ workers }: BenchModel): number | undefined {
+  const longest = longerTimeout(workers);
+  return longest === undefined ? undefined : longest + SPARE_SECONDS;
 }
 
 /** Hash of what the init Job is created to do. */

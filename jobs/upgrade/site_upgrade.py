@@ -45,7 +45,9 @@ from volume_files import (
 )
 
 CLOSED_KEYS = ("maintenance_mode", "pause_scheduler", "bench_id")
-JOBS_WAIT_SECONDS = 1620  # the timeout of the long queue, and two minutes
+# The timeout of the framework's long queue, and two minutes. For a bench with longer queues, the
+# environment has another value.
+JOBS_WAIT_SECONDS = 1620
 CONNECTIONS_WAIT_SECONDS = 60
 DUMP = "database.sql.gz"
 

@@ -254,7 +254,7 @@ export class Controller {
     const { api, client, kind, metadataKeys, remember } = this.props;
     const { namespace, name, uid, annotations } = resource.metadata;
     const { recordedStatus: annotation } = metadataKeys;
-    const record = recordOf(kind, status);
+    const record = recordOf(kind, resource, status);
     if (annotations?.[annotation] === record) return;
     try {
       const path = resourcePath(api, namespace, name);

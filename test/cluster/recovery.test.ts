@@ -12,7 +12,7 @@ import { at, conditionOf, type Live, type Manifest, nameOf } from './support/obj
 import { ProxiedOperators } from './support/proxied-operators.js';
 import { assertSameObjects, atRest, snapshot, type Snapshot } from './support/snapshot.js';
 
-const { paused, run, runAgain } = metadataKeysFor(DEFAULT_API_GROUP);
+const { paused, recordedStatus, run, runAgain } = metadataKeysFor(DEFAULT_API_GROUP);
 /** The objects without Jobs: a Job that has ended may be deleted at any time. */
 const OURS = ['AppBench', 'AppSite', 'SiteJob'];
 const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
@@ -158,6 +158,11 @@ const CASES: readonly Case[] = [
     },
     jobs: { ...JOBS, 's-init': 2, 's-drop': 1 },
   },
+  {
+    name: 'a SiteJob is copied under another name, and the copy is deleted',
+    disturb: copySiteJob,
+    jobs: { ...JOBS, 'copy-run': 1 },
+  },
 ];
 
 async function policy(
@@ -243,6 +248,26 @@ async function restore(namespace: string, oldOwners: boolean): Promise<void> {
       if (!String(error).includes('already exists')) throw error;
     });
   }
+}
+
+/** Creates a SiteJob from the manifest of another one, with its annotations. */
+async function copySiteJob(namespace: string): Promise<void> {
+  const original = dumped(await cluster.the('SiteJob', namespace, 'j'), false);
+  assert.ok(original.metadata.annotations?.[recordedStatus]);
+  await cluster.create(namespace, {
+    ...original,
+    metadata: { ...original.metadata, name: 'copy' },
+  });
+  await cluster.becomes('SiteJob', namespace, 'copy', {
+    what: 'has run, and has a record of its own',
+    check: ({ metadata, status }) => {
+      const record = metadata.annotations?.[recordedStatus] ?? '{}';
+      const { resource } = JSON.parse(record) as { readonly resource?: string };
+      return status?.['phase'] === 'Succeeded' && resource === `${namespace}/copy`;
+    },
+  });
+  await cluster.delete('SiteJob', namespace, 'copy');
+  await cluster.deleted('SiteJob', namespace, 'copy');
 }
 
 /** An object as a backup tool restores it. */

@@ -17,6 +17,8 @@ type Fields = Readonly<Record<string, unknown>>;
 interface Made extends KubeObject {
   readonly spec?: {
     readonly replicas?: number;
+    readonly activeDeadlineSeconds?: number;
+    readonly backoffLimit?: number;
     readonly template?: {
       readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
       readonly spec: {
@@ -253,6 +255,40 @@ suite('workers of further queues', () => {
     assert.equal(made.get('Deployment demo-site-worker-imports')?.spec?.replicas, 3);
     assert.equal(made.get('Deployment demo-site-worker-reports')?.spec?.replicas, 2);
     assert.ok(!made.has('ScaledObject demo-site-worker-imports'));
+  });
+  for (const [what, workers, wait, deadline] of [
+    ['the default without queues of its own', [], undefined, 21_600],
+    ['the default if they take less time than the queue long', WORKERS, undefined, 21_600],
+    [
+      'as long as the longest, and two minutes',
+      [...WORKERS, { name: 'nightly', queues: ['nightly'], timeoutSeconds: 3600 }],
+      3720,
+      21_600 + 4 * 3720,
+    ],
+    [
+      'up to a day',
+      [{ name: 'nightly', queues: ['nightly', 'long'], timeoutSeconds: 86_400 }],
+      86_520,
+      21_600 + 4 * 86_520,
+    ],
+  ] as const) {
+    test(`hold up an upgrade of a site: ${what}`, () => {
+      const made = childrenOf(aSite(), [aReadyBench({ workers })], KEDA);
+      const { env } = containerOf(made, 'Job demo-site-init');
+      const found = env.find(({ name }) => name === 'JOBS_WAIT_SECONDS')?.value;
+      assert.equal(found, wait === undefined ? undefined : String(wait));
+      const { activeDeadlineSeconds, backoffLimit } = made.get('Job demo-site-init')?.spec ?? {};
+      assert.deepEqual([activeDeadlineSeconds, backoffLimit], [deadline, 3]);
+    });
+  }
+  test('do not make the init Job of a site run again when they take more time', () => {
+    const runOf = (timeoutSeconds: number) => {
+      const workers = [{ name: 'imports', queues: ['imports'], timeoutSeconds }];
+      const job = childrenOf(aSite(), [aReadyBench({ workers })], KEDA).get('Job demo-site-init');
+      return job?.metadata.annotations?.['app-operator.io/run'];
+    };
+    assert.equal(typeof runOf(300), 'string');
+    assert.equal(runOf(3600), runOf(300));
   });
   test('that its bench does not have are refused by name', () => {
     const bench = aReadyBench({ workers: WORKERS });
