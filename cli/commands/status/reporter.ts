@@ -3,7 +3,12 @@ import type { Client } from '../../../runner/api/client.js';
 import type { PodObject } from '../../../runner/health/pod-diagnostics.js';
 import { CliError } from '../../arguments/errors.js';
 import { POD, resourceKinds } from '../../kube/kinds.js';
-import { resourceNameOf, type ClusterSnapshot, type Omission } from '../../kube/snapshot.js';
+import {
+  FORBIDDEN_LIST,
+  resourceNameOf,
+  type ClusterSnapshot,
+  type Omission,
+} from '../../kube/snapshot.js';
 import type { Node } from './node.js';
 import { LastLogs } from './pod-logs.js';
 import { exportersIn, scrapeQueues, type QueueLengths } from './queue-lengths.js';
@@ -75,7 +80,7 @@ export class StatusReporter {
     if (resources.length > 0 || !objectKind) return;
     const place = namespace === undefined ? '' : ` in namespace ${namespace}`;
     const resourceName = resourceNameOf(objectKind);
-    if (omitted.some(({ what }) => what === resourceName))
+    if (omitted.some(({ what, why }) => what === resourceName && why === FORBIDDEN_LIST))
       throw new CliError(`forbidden: cannot list ${resourceName}${place}`);
     if (name !== undefined) throw new CliError(`${objectKind.kind} "${name}" not found${place}`);
   }
