@@ -50,7 +50,9 @@ export function readManifests(paths: readonly string[], recursive: boolean): Man
 }
 
 /** The objects in a text. */
-export function parseManifests(text: string, file: string): Manifests {
+export function parseManifests(given: string, file: string): Manifests {
+  // Files that editors of Windows wrote may be joined. As in kubectl, a byte order mark starts no key.
+  const text = given.replaceAll(/(^|\n)\ufeff/g, '$1');
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, {
     lineCounter: lines,
