@@ -1,4 +1,5 @@
 import type { AnyKind } from '../../../constructs/registry.js';
+import { isUnauthorized } from '../../../runner/api/api-error.js';
 import type { Client } from '../../../runner/api/client.js';
 import type { PodObject } from '../../../runner/health/pod-diagnostics.js';
 import { CliError } from '../../arguments/errors.js';
@@ -88,8 +89,15 @@ export class StatusReporter {
   /** Listed again after some time: shards change their holder seldom. */
   async #holders(): Promise<ShardHolders> {
     const { client, apiGroup, now } = this.props;
-    if (!this.#listed || now() - this.#listed.at >= SCRAPE_INTERVAL_MS)
-      this.#listed = { at: now(), holders: await shardHolders(client, apiGroup) };
+    if (!this.#listed || now() - this.#listed.at >= SCRAPE_INTERVAL_MS) {
+      const last = this.#listed?.holders ?? [];
+      const holders = await shardHolders(client, apiGroup).catch((error: unknown) => {
+        if (isUnauthorized(error) || (error as Error).name === 'AbortError') throw error;
+        // An outage of the API server is no reason to end --watch.
+        return last;
+      });
+      this.#listed = { at: now(), holders };
+    }
     return this.#listed.holders;
   }
 
