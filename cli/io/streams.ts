@@ -12,7 +12,7 @@ export interface IOStreams {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether standard output takes colours: it is a terminal, and NO_COLOR is not set. */
   readonly colours: boolean;
-  /** Size of the terminal; undefined when standard output is not a terminal. */
+  /** Size of the terminal, infinite where it is unknown; undefined when standard output is not a terminal. */
   readonly terminal: (() => { readonly columns: number; readonly rows: number }) | undefined;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
@@ -43,12 +43,17 @@ export function processStreams(): IOStreams {
     program,
     env,
     colours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
-    terminal: stdout.isTTY ? () => ({ columns: stdout.columns, rows: stdout.rows }) : undefined,
+    terminal: stdout.isTTY ? () => sizeOf(stdout) : undefined,
     signal: interrupted.signal,
     write: (text) => stdout.write(text),
     progress: stderr.isTTY ? throttled((line) => stderr.write(`${line}\n`)) : undefined,
     notify: (line) => stderr.write(`${line}\n`),
   };
+}
+
+/** The size of a terminal. One that does not know its size, such as a serial console, reports 0. */
+export function sizeOf({ columns, rows }: { readonly columns: number; readonly rows: number }) {
+  return { columns: columns || Infinity, rows: rows || Infinity };
 }
 
 function throttled(write: (line: string) => void): (line: string) => void {
