@@ -12,8 +12,9 @@ import {
   type Tags,
   visit,
 } from 'yaml';
-import { fileErrorReason } from './file-error.js';
+import { fileErrorReason, isFileError } from './file-error.js';
 import { decodeManifest, templateIn } from './manifest-text.js';
+import type { IOStreams } from './streams.js';
 
 /** An object of a manifest, with its place in the file. */
 export interface ManifestObject {
@@ -37,16 +38,38 @@ export const STDIN = '<stdin>';
 /**
  * Reads files of YAML or JSON, each with one document or more; `-` is standard input. From a folder it
  * reads the files with the extension .yaml, .yml or .json, sorted by name.
+ * @param stdin the content of standard input @default it is read, and cannot be interrupted
  */
-export function readManifests(paths: readonly string[], recursive: boolean): Manifests {
-  const all = paths.map((path): Manifests => {
+export function readManifests(
+  paths: readonly string[],
+  recursive: boolean,
+  stdin?: Uint8Array,
+): Manifests {
+  // Standard input can be read once.
+  const once = paths.filter((path, index) => path !== '-' || index === paths.indexOf('-'));
+  const all = once.map((path): Manifests => {
     try {
-      return joinManifests(filesOf(path, recursive).map((file) => readManifest(file)));
+      return joinManifests(filesOf(path, recursive).map((file) => readManifest(file, stdin)));
     } catch (error) {
       return { objects: [], problems: [`${path || '-f'}: ${readingProblem(path, error)}`] };
     }
   });
   return joinManifests(all);
+}
+
+/** Reads files as `readManifests` does. Ctrl-C ends the reading of standard input. */
+export async function readInput(
+  paths: readonly string[],
+  recursive: boolean,
+  { readStdin }: Pick<IOStreams, 'readStdin'>,
+): Promise<Manifests> {
+  if (!paths.includes('-')) return readManifests(paths, recursive);
+  try {
+    return readManifests(paths, recursive, await readStdin());
+  } catch (error) {
+    if (!isFileError(error)) throw error;
+    return { objects: [], problems: [`${STDIN}: ${fileErrorReason(error)}`] };
+  }
 }
 
 /** The objects in a text. */
@@ -176,9 +199,11 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
     });
 }
 
-function readManifest(path: string): Manifests {
-  const file = path === '-' ? STDIN : path;
-  const decoded = decodeManifest(readFileSync(path === '-' ? 0 : path), file);
+function readManifest(path: string, stdin: Uint8Array | undefined): Manifests {
+  const isStdin = path === '-';
+  const file = isStdin ? STDIN : path;
+  const bytes = isStdin ? (stdin ?? readFileSync(0)) : readFileSync(path);
+  const decoded = decodeManifest(bytes, file);
   return 'problem' in decoded
     ? { objects: [], problems: [decoded.problem] }
     : parseManifests(decoded.text, file);

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { errorCode } from '../arguments/errors.js';
 import { fileErrorReason } from './file-error.js';
 
@@ -16,6 +17,8 @@ export interface IOStreams {
   readonly terminal: (() => { readonly columns: number; readonly rows: number }) | undefined;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
+  /** Reads standard input to its end. @throws the signal's reason once it is aborted */
+  readonly readStdin: () => Promise<Uint8Array>;
   /** Writes to standard output. */
   readonly write: (text: string) => void;
   /** Reports progress at most once a second; undefined when standard error is not a terminal. */
@@ -45,10 +48,18 @@ export function processStreams(): IOStreams {
     colours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
     terminal: stdout.isTTY ? () => sizeOf(stdout) : undefined,
     signal: interrupted.signal,
+    readStdin: () => readAll(process.stdin, interrupted.signal),
     write: (text) => stdout.write(text),
     progress: stderr.isTTY ? throttled((line) => stderr.write(`${line}\n`)) : undefined,
     notify: (line) => stderr.write(`${line}\n`),
   };
+}
+
+/** Unlike `readFileSync(0)`, it can be interrupted, and reads a pipe that does not block. */
+async function readAll(stream: Readable, signal: AbortSignal): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of addAbortSignal(signal, stream)) chunks.push(chunk as Uint8Array);
+  return Buffer.concat(chunks);
 }
 
 /** The size of a terminal. One that does not know its size, such as a serial console, reports 0. */
