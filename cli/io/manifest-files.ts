@@ -13,8 +13,9 @@ import {
   visit,
 } from 'yaml';
 import { messageOf } from '../../constructs/kit/errors.js';
-import { fileErrorReason } from './file-error.js';
+import { fileErrorReason, isFileError } from './file-error.js';
 import { decodeManifest, templateIn } from './manifest-text.js';
+import type { IOStreams } from './streams.js';
 
 /** An object of a manifest, with its place in the file. */
 export interface ManifestObject {
@@ -38,11 +39,18 @@ export const STDIN = '<stdin>';
 /**
  * Reads files of YAML or JSON, each with one document or more; `-` is standard input. From a folder it
  * reads the files with the extension .yaml, .yml or .json, sorted by name.
+ * @param stdin the content of standard input @default it is read, and cannot be interrupted
  */
-export function readManifests(paths: readonly string[], recursive: boolean): Manifests {
-  const all = paths.map((path): Manifests => {
+export function readManifests(
+  paths: readonly string[],
+  recursive: boolean,
+  stdin?: Uint8Array,
+): Manifests {
+  // Standard input can be read once.
+  const once = paths.filter((path, index) => path !== '-' || index === paths.indexOf('-'));
+  const all = once.map((path): Manifests => {
     try {
-      return joinManifests(filesOf(path, recursive).map((file) => readManifest(file)));
+      return joinManifests(filesOf(path, recursive).map((file) => readManifest(file, stdin)));
     } catch (error) {
       return { objects: [], problems: [`${path || '-f'}: ${readingProblem(path, error)}`] };
     }
@@ -50,8 +58,25 @@ export function readManifests(paths: readonly string[], recursive: boolean): Man
   return joinManifests(all);
 }
 
+/** Reads files as `readManifests` does. Ctrl-C ends the reading of standard input. */
+export async function readInput(
+  paths: readonly string[],
+  recursive: boolean,
+  { readStdin }: Pick<IOStreams, 'readStdin'>,
+): Promise<Manifests> {
+  if (!paths.includes('-')) return readManifests(paths, recursive);
+  try {
+    return readManifests(paths, recursive, await readStdin());
+  } catch (error) {
+    if (!isFileError(error)) throw error;
+    return { objects: [], problems: [`${STDIN}: ${fileErrorReason(error)}`] };
+  }
+}
+
 /** The objects in a text. */
-export function parseManifests(text: string, file: string): Manifests {
+export function parseManifests(given: string, file: string): Manifests {
+  // Files that editors of Windows wrote may be joined. As in kubectl, a byte order mark starts no key.
+  const text = given.replaceAll(/(^|\n)\ufeff/g, '$1');
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, {
     lineCounter: lines,
@@ -175,9 +200,11 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
     });
 }
 
-function readManifest(path: string): Manifests {
-  const file = path === '-' ? STDIN : path;
-  const decoded = decodeManifest(readFileSync(path === '-' ? 0 : path), file);
+function readManifest(path: string, stdin: Uint8Array | undefined): Manifests {
+  const isStdin = path === '-';
+  const file = isStdin ? STDIN : path;
+  const bytes = isStdin ? (stdin ?? readFileSync(0)) : readFileSync(path);
+  const decoded = decodeManifest(bytes, file);
   return 'problem' in decoded
     ? { objects: [], problems: [decoded.problem] }
     : parseManifests(decoded.text, file);

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { errorCode } from '../arguments/errors.js';
 import { fileErrorReason } from './file-error.js';
 
@@ -12,10 +13,12 @@ export interface IOStreams {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether standard output takes colours: it is a terminal, and NO_COLOR is not set. */
   readonly colours: boolean;
-  /** Size of the terminal; undefined when standard output is not a terminal. */
+  /** Size of the terminal, infinite where it is unknown; undefined when standard output is not a terminal. */
   readonly terminal: (() => { readonly columns: number; readonly rows: number }) | undefined;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
+  /** Reads standard input to its end. @throws the signal's reason once it is aborted */
+  readonly readStdin: () => Promise<Uint8Array>;
   /** Writes to standard output. */
   readonly write: (text: string) => void;
   /** Reports progress at most once a second; undefined when standard error is not a terminal. */
@@ -43,12 +46,25 @@ export function processStreams(): IOStreams {
     program,
     env,
     colours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
-    terminal: stdout.isTTY ? () => ({ columns: stdout.columns, rows: stdout.rows }) : undefined,
+    terminal: stdout.isTTY ? () => sizeOf(stdout) : undefined,
     signal: interrupted.signal,
+    readStdin: () => readAll(process.stdin, interrupted.signal),
     write: (text) => stdout.write(text),
     progress: stderr.isTTY ? throttled((line) => stderr.write(`${line}\n`)) : undefined,
     notify: (line) => stderr.write(`${line}\n`),
   };
+}
+
+/** Unlike `readFileSync(0)`, it can be interrupted, and reads a pipe that does not block. */
+async function readAll(stream: Readable, signal: AbortSignal): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of addAbortSignal(signal, stream)) chunks.push(chunk as Uint8Array);
+  return Buffer.concat(chunks);
+}
+
+/** The size of a terminal. One that does not know its size, such as a serial console, reports 0. */
+export function sizeOf({ columns, rows }: { readonly columns: number; readonly rows: number }) {
+  return { columns: columns || Infinity, rows: rows || Infinity };
 }
 
 function throttled(write: (line: string) => void): (line: string) => void {

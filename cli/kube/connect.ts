@@ -40,14 +40,14 @@ export async function connected<T>(
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const { env, signal } = io;
-  const kubeconfig = (values.kubeconfig ?? env['KUBECONFIG']) || undefined;
+  const kubeconfig = values.kubeconfig || env['KUBECONFIG'] || undefined;
   const inPod = kubeconfig === undefined && env['KUBERNETES_SERVICE_HOST'] !== undefined;
-  const target = { kubeconfig, context: values.context, env, inPod };
+  const target = { kubeconfig, context: values.context || undefined, env, inPod };
   const { client, namespace, server } = await connect(target);
   try {
     return await work({
       client: signal ? cancelledBy(signal, client) : client,
-      namespace: values.namespace ?? namespace ?? 'default',
+      namespace: values.namespace || namespace || 'default',
     });
   } catch (error) {
     throw error instanceof ConnectionError ? (cliErrorOf(error, server) ?? error) : error;

@@ -130,7 +130,12 @@ class ArgumentReader {
     const isMissing = !inlineValue && (value === undefined || /^-./.test(value));
     if (isMissing && !flag.value.bare)
       this.problems.push(`--${name}: got no value, allowed: ${flag.value.allowed}`);
-    else this.texts.set(name, [...(this.texts.get(name) ?? []), value ?? 'true']);
+    else {
+      // As in kubectl, `-n=shop` is `-n shop`.
+      const isShort = inlineValue && !rawName.startsWith('--');
+      const text = isShort ? value?.replace(/^=/, '') : value;
+      this.texts.set(name, [...(this.texts.get(name) ?? []), text ?? 'true']);
+    }
   }
 }
 

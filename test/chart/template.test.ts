@@ -262,6 +262,39 @@ describe('values reach the pod:', () => {
   });
 });
 
+test('names that YAML reads as numbers stay text', async () => {
+  const NUMBERS = ['1e3', '123', '0x1f', 'on'];
+  for (const name of NUMBERS) {
+    const values = [
+      `watchNamespaces=["${name}"]`,
+      `image={"repository":"r","pullSecrets":["${name}"]}`,
+      'crds.install=false',
+      `priorityClassName="${name}"`,
+      `networkPolicy.metricsNamespace="${name}"`,
+      `kedaNamespace="${name}"`,
+      `webhooks.clientCA="${name}"`,
+    ].map((value) => `--set-json=${value}`);
+    const roles = '--set-json=rbac.clusterRoles=false';
+    for (const more of [[], [roles]]) {
+      const args = ['template', 'ours', CHART, `--namespace=${name}`, ...values, ...more];
+      // Helm and Kubernetes read YAML 1.1.
+      const objects = parseAllDocuments(await helm.run(...args), { version: '1.1' }).map(
+        (document) => document.toJS() as KubeObject | null,
+      );
+      let found = 0;
+      JSON.stringify(objects, (key, value: unknown) => {
+        const isName = /^(namespace|name|priorityClassName|kubernetes\.io\/metadata\.name)$/.test(
+          key,
+        );
+        if (isName && value === name) found += 1;
+        if (isName) assert.equal(typeof value, 'string', `${name}: ${key}: ${String(value)}`);
+        return value;
+      });
+      assert.ok(found > 10, `${found} names`);
+    }
+  }
+});
+
 describe('wrong values are refused, each by its name:', () => {
   const WRONG: readonly (readonly [string, RegExp])[] = [
     ['replicas="two"', /'\/replicas'.*got string, want integer/],
@@ -277,6 +310,10 @@ describe('wrong values are refused, each by its name:', () => {
     ['podDefaults.uid=0', /'\/podDefaults\/uid'.*minimum.*1/],
     ['openshift="yes"', /'\/openshift'.*must be one of 'auto', true, false/],
     ['extraArgs=["resync"]', /'\/extraArgs\/0'.*does not match pattern/],
+    ['extraEnv=[{"name":"A","value":1}]', /'\/extraEnv\/0\/value'.*got number, want string/],
+    ['podLabels={"control-plane":"x"}', /'\/podLabels\/.*false schema/],
+    ['podLabels={"app.kubernetes.io/name":"x"}', /'\/podLabels\/.*false schema/],
+    ['podLabels={"app.kubernetes.io/part-of":"x"}', /'\/podLabels\/.*false schema/],
     ['logLevel="verbose"', /'\/logLevel'/],
     ['rbac.clusterRoles=false', /name the namespaces that the operator works in/],
   ];

@@ -261,6 +261,13 @@ describe('app-operator status', { concurrency: 4 }, () => {
     assert.equal(code, 0);
   });
 
+  test('with --watch ends for a resource that is not found', async () => {
+    const namespace = await cluster.namespace();
+    const { code, out, err } = await admin.run(['status', 'site/shop', '-w', '-n', namespace]);
+    const message = `app-operator: AppSite "shop" not found in namespace ${namespace}\n`;
+    assert.deepEqual([code, out, err], [1, '', message]);
+  });
+
   test('uses colours on a terminal only, fits its width, and uses none with NO_COLOR', async (t) => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aSite('lost', { bench: 'nowhere' }));

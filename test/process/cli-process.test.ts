@@ -102,6 +102,28 @@ describe('Ctrl-C', () => {
     assert.equal(await interrupted(['diff', '-f', 'bench.yaml']), 130);
   });
 
+  for (const command of ['render', 'diff']) {
+    test(`ends a ${command} that reads standard input`, async () => {
+      const { kubeconfig } = await serverWithoutAnswers();
+      const env = { ...process.env, KUBECONFIG: kubeconfig };
+      const stdio = ['pipe', 'ignore', 'inherit'] as const;
+      const child = spawn(process.execPath, [MAIN, command, '-f', '-'], {
+        env,
+        cwd: dir,
+        stdio: [...stdio],
+      });
+      cleanups.push(() => child.kill('SIGKILL'));
+      const { stdin } = child;
+      assert.ok(stdin);
+      stdin.on('error', () => undefined);
+      // More than a pipe holds: it is written once the command reads.
+      await new Promise((resolve) => stdin.write('#'.repeat(2 ** 22), resolve));
+      const exit = once(child, 'exit', { signal: AbortSignal.timeout(LIMIT_MS) });
+      child.kill('SIGINT');
+      assert.deepEqual(await exit, [130, null]);
+    });
+  }
+
   test('ends a status', async () => {
     assert.equal(await interrupted(['status']), 130);
   });

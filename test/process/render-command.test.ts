@@ -58,6 +58,7 @@ async function inProcess(...args: readonly string[]): Promise<Result> {
     colours: false,
     terminal: undefined,
     signal: new AbortController().signal,
+    readStdin: async () => new Uint8Array(),
     write: (text) => {
       out += text;
     },

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { FileDiff } from '../../cli/commands/diff/file-diff.js';
 import { patchOf, withoutRun } from '../../cli/commands/diff/patch.js';
 import { readerOf, type SnapshotReader } from '../../cli/commands/diff/snapshot-reader.js';
+import { parseManifests } from '../../cli/io/manifest-files.js';
+import type { Connection } from '../../cli/kube/connect.js';
+import { ServedKinds } from '../../cli/kube/discovery.js';
 import { optionalKinds, referenceListings } from '../../cli/kube/kinds.js';
 import { ClusterSnapshot } from '../../cli/kube/snapshot.js';
 import { scalersOfDeployment } from '../../constructs/frappe/indexes.js';
@@ -133,5 +137,59 @@ describe('the reader of diff', () => {
     assert.deepEqual([seen.missed(), seen.missed()], [['issuers.cert-manager.io'], []]);
     assert.ok(seen.serves(Issuer));
     assert.ok(!seen.serves(ClusterIssuer), 'as an operator without the permission');
+  });
+});
+
+describe('the manifests of diff', () => {
+  const METADATA = '\nmetadata: { name: x }';
+  const CASES = [
+    ['kind: Pod', 'x.yaml:3: apiVersion: Required value'],
+    ["apiVersion: ''\nkind: Pod", 'x.yaml:3: apiVersion: Required value'],
+    ['apiVersion:\nkind: Pod', 'x.yaml:3: apiVersion: Required value'],
+    ['kind: Pod\napiVersion: 1', 'x.yaml:4: apiVersion: Invalid value: 1: must be text'],
+    ['kind: Pod\napiVersion: apps/', 'x.yaml:4: apiVersion: Invalid value: "apps/": must be VERSION or GROUP/VERSION'],
+    ['apiVersion: v1', 'x.yaml:3: kind: Required value'],
+    ['apiVersion: v1\nkind: [Pod]', 'x.yaml:4: kind: Invalid value: ["Pod"]: must be text'],
+  ] as const; // prettier-ignore
+  for (const [fields, problem] of CASES) {
+    test(`without a kind that can be requested: ${problem}`, async () => {
+      const requests: string[] = [];
+      const request = async (method: string, path: string): Promise<never> => {
+        requests.push(`${method} ${path}`);
+        throw new Error('no request is expected');
+      };
+      const connection = { client: { request }, namespace: 'ns' } as unknown as Connection;
+      const files = new FileDiff(connection, new ServedKinds(connection.client), 'kubectl');
+      const { objects } = parseManifests(`# a comment\n---\n${fields}${METADATA}\n`, 'x.yaml');
+      for (const one of objects) await files.add(one);
+      assert.deepEqual([files.problems, requests], [[problem], []]);
+    });
+  }
+});
+
+describe('a byte order mark', () => {
+  const MARK = '\ufeff';
+  const CASES = {
+    'at the start of the file': `${MARK}kind: A\n---\nkind: B\n`,
+    'at the start of a later document': `kind: A\n---\n${MARK}kind: B\n`,
+    'before a separator': `kind: A\n${MARK}---\nkind: B\n`,
+    'after a comment': `kind: A\r\n---\r\n# b\r\n\r\n${MARK}kind: B\r\n`,
+  };
+  for (const [where, manifest] of Object.entries(CASES)) {
+    test(`${where} is no part of a key`, () => {
+      const { objects, problems } = parseManifests(manifest, 'x.yaml');
+      assert.deepEqual(
+        [objects.map(({ object }) => object), problems],
+        [[{ kind: 'A' }, { kind: 'B' }], []],
+      );
+    });
+  }
+
+  test('in a text stays', () => {
+    const { objects } = parseManifests(`kind: A\nnote: |\n  ${MARK}x\n`, 'x.yaml');
+    assert.deepEqual(
+      objects.map(({ object }) => object),
+      [{ kind: 'A', note: `${MARK}x\n` }],
+    );
   });
 });

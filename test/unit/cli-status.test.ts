@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { statusOf } from './cli-objects.js';
+import { TerminalScreen } from '../../cli/commands/status/terminal-screen.js';
+import { sizeOf } from '../../cli/io/streams.js';
 import { LastLogs } from '../../cli/commands/status/pod-logs.js';
 import { renderTrees, type RenderOptions } from '../../cli/commands/status/render-tree.js';
 import { shardHolders, withReplicas } from '../../cli/commands/status/shard-holders.js';
@@ -394,5 +396,30 @@ describe('the holders of shards', () => {
     ];
     assert.deepEqual(await holdersOf(left), []);
     assert.deepEqual(await holdersOf(new ApiError(403, 'Forbidden', {}, 'GET: 403')), []);
+  });
+});
+
+describe('the screen of --watch', () => {
+  const LINES = ['AppBench b', 'AppSite s', 'AppSite t'];
+  const shownOn = (columns: number, rows: number): readonly string[] => {
+    let written = '';
+    const write = (text: string): void => {
+      written += text;
+    };
+    new TerminalScreen({ terminal: () => sizeOf({ columns, rows }), write }).show(LINES);
+    return written.replace('\r\u001b[J', '').trimEnd().split('\n');
+  };
+
+  test('leaves out the lines that exceed the terminal', () => {
+    assert.deepEqual(shownOn(80, 4), LINES);
+    assert.deepEqual(shownOn(80, 3), ['AppBench b', '…']);
+    assert.deepEqual(shownOn(80, 1), ['…']);
+  });
+
+  test('shows all lines on a terminal of unknown size', () => {
+    assert.deepEqual(shownOn(0, 0), LINES);
+    const nodes = statusOf([objects.bench()]);
+    const { columns } = sizeOf({ columns: 0, rows: 0 });
+    assert.equal(text(nodes, { columns }), text(nodes));
   });
 });

@@ -9,6 +9,8 @@ import { objectDiff, type Differences, type ObjectDiff } from './object-diff.js'
 /** The field manager of `kubectl apply` without `--server-side`. */
 const CLIENT_SIDE = 'kubectl-client-side-apply';
 
+const API_VERSION = /^[\w.-]+(\/[\w.-]+)?$/;
+
 /** The objects of manifest files, compared with the live objects. */
 export class FileDiff implements Differences {
   readonly changes: ObjectDiff[] = [];
@@ -27,6 +29,11 @@ export class FileDiff implements Differences {
 
   /** Applies an object as a dry run, and adds its diff. */
   async add(manifest: ManifestObject): Promise<void> {
+    const problem = kindProblem(manifest);
+    if (problem !== undefined) {
+      this.problems.push(problem);
+      return;
+    }
     const object = manifest.object as Partial<KubeObject>;
     const { apiVersion = '', kind: kindName = '', metadata } = object;
     const kind = await this.kinds.of(apiVersion, kindName);
@@ -71,6 +78,20 @@ export class FileDiff implements Differences {
     if (diff) this.changes.push(diff);
     this.#applied.push(withGenerationOf(live, after));
   }
+}
+
+/** Why the kind of an object cannot be requested. */
+function kindProblem(manifest: ManifestObject): string | undefined {
+  for (const field of ['apiVersion', 'kind'] as const) {
+    const value = (manifest.object as Readonly<Record<string, unknown>>)[field];
+    const place = `${manifest.at(field)}: ${field}`;
+    if (value === undefined || value === null || value === '') return `${place}: Required value`;
+    const invalid = `${place}: Invalid value: ${JSON.stringify(value)}`;
+    if (typeof value !== 'string') return `${invalid}: must be text`;
+    if (field === 'apiVersion' && !API_VERSION.test(value))
+      return `${invalid}: must be VERSION or GROUP/VERSION`;
+  }
+  return undefined;
 }
 
 /** With the live generation, the status counts as observed: the diff shows the final children. */

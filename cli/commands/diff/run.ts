@@ -4,7 +4,7 @@ import type { GivenValues } from '../../../runner/config/flag-parser.js';
 import type { Outcome, Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
 import { settingsOf } from '../../arguments/shared-flags.js';
-import { readManifests, type ManifestObject } from '../../io/manifest-files.js';
+import { readInput, type ManifestObject } from '../../io/manifest-files.js';
 import type { IOStreams } from '../../io/streams.js';
 import { connected, type ApiClient, type Connection } from '../../kube/connect.js';
 import { ServedKinds } from '../../kube/discovery.js';
@@ -20,10 +20,10 @@ import { painted } from './patch.js';
 /** The field manager of `kubectl apply --server-side`. */
 const KUBECTL = 'kubectl';
 
-export const runDiff: Run<typeof DIFF_FLAGS> = ({ values }, io) => {
+export const runDiff: Run<typeof DIFF_FLAGS> = async ({ values }, io) => {
   const { filename: files, recursive = false, output = 'patch' } = values;
   if (files.length === 0) throw new UsageError('diff needs -f FILE, -f FOLDER or -f -');
-  const { objects, problems } = readManifests(files, recursive);
+  const { objects, problems } = await readInput(files, recursive, io);
   if (problems.length > 0) return { err: problems, code: 2 };
   if (objects.length === 0) return { err: ['nothing to compare: the input is empty'], code: 2 };
   return connected(values, io, async (connection): Promise<Outcome> => {

@@ -1,17 +1,18 @@
 import type { Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
 import { settingsOf } from '../../arguments/shared-flags.js';
-import { readManifests } from '../../io/manifest-files.js';
+import { readInput } from '../../io/manifest-files.js';
 import type { RENDER_FLAGS } from './flags.js';
 import { integrationNames, optionalApisOf } from './optional-apis.js';
 import { render } from './render.js';
 
-export const runRender: Run<typeof RENDER_FLAGS> = ({ values }, { env }) => {
+export const runRender: Run<typeof RENDER_FLAGS> = async ({ values }, io) => {
   const { filename: files, recursive = false, serves } = values;
   if (files.length === 0) throw new UsageError('render needs -f FILE, -f FOLDER or -f -');
-  const { text, problems, notes } = render(readManifests(files, recursive), {
+  const input = await readInput(files, recursive, io);
+  const { text, problems, notes } = render(input, {
     apiGroup: values['api-group'],
-    settings: settingsOf(values, env),
+    settings: settingsOf(values, io.env),
     serves: serves && servedApis(serves),
   });
   return { out: text, err: [...notes, ...problems], code: problems.length > 0 ? 1 : 0 };

@@ -1,9 +1,10 @@
-import { isForbidden } from '../../../runner/api/api-error.js';
+import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
+import { isForbidden, isGone } from '../../../runner/api/api-error.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';
 import { Reflector } from '../../../runner/cache/reflector.js';
 import type { ApiClient } from '../../kube/connect.js';
 import type { Listing } from '../../kube/kinds.js';
-import { omitted, type ClusterSnapshot } from '../../kube/snapshot.js';
+import { omitted, type ClusterSnapshot, type Omission } from '../../kube/snapshot.js';
 
 /** Changes within this time are shown together. */
 const DEBOUNCE_MS = 150;
@@ -52,7 +53,7 @@ export async function follow(
   }
 }
 
-/** Watches one kind until the signal is aborted. Without the permission its objects stay as listed. */
+/** Watches one kind until the signal is aborted. While the watch fails, its objects stay as they are. */
 async function watch(
   client: ApiClient,
   snapshot: ClusterSnapshot,
@@ -60,8 +61,16 @@ async function watch(
   props: Pick<FollowProps, 'namespace' | 'signal'> & { readonly onChange: () => void },
 ): Promise<void> {
   const { namespace, signal, onChange } = props;
+  const note = new WatchNote(snapshot, kind, namespace);
   const reflector = new Reflector({
-    client,
+    client: {
+      watch: (...args) => client.watch(...args),
+      request: async <T>(...args: Parameters<ApiClient['request']>) => {
+        const answer = await client.request<T>(...args);
+        note.answered();
+        return answer;
+      },
+    },
     path: resourcePath(kind, namespace),
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(metadataOnly ? { metadataOnly } : {}),
@@ -83,14 +92,46 @@ async function watch(
     signal,
     now: () => performance.now(),
     random: Math.random,
-    onRestart: (_reason, error) => {
-      if (!isForbidden(error)) return;
-      const one = omitted(kind, namespace, 'forbidden: watch; the state may be outdated');
-      if (!snapshot.omitted.some(({ what, why }) => what === one.what && why === one.why))
-        snapshot.omitted.push(one);
-    },
+    onEvent: () => note.remove(),
+    onRestart: (_reason, error) => note.add(error),
   });
   await reflector.run();
+}
+
+/** Notes among what was omitted that the objects of a kind may be outdated. */
+class WatchNote {
+  #noted: { readonly omission: Omission; readonly forbidden: boolean } | undefined;
+
+  constructor(
+    private readonly snapshot: ClusterSnapshot,
+    private readonly kind: ObjectKind,
+    private readonly namespace: string | undefined,
+  ) {}
+
+  /** @param error why the watch ended */
+  add(error: unknown): void {
+    // The kind is listed again at once.
+    if (isGone(error)) return;
+    this.remove();
+    const forbidden = isForbidden(error);
+    // Without codes of errors: during an outage each kind has another one.
+    const cause = forbidden ? 'forbidden: watch' : 'watch failed';
+    const why = `${cause}; the state may be outdated`;
+    this.#noted = { omission: omitted(this.kind, this.namespace, why), forbidden };
+    this.snapshot.omitted.push(this.#noted.omission);
+  }
+
+  /** Before the next watch the API server is asked for its version. An event may come minutes later. */
+  answered(): void {
+    if (!this.#noted?.forbidden) this.remove();
+  }
+
+  remove(): void {
+    if (!this.#noted) return;
+    const { omitted: all } = this.snapshot;
+    all.splice(all.indexOf(this.#noted.omission), 1);
+    this.#noted = undefined;
+  }
 }
 
 function abortOf(signal: AbortSignal): Promise<void> {

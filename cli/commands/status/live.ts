@@ -30,6 +30,7 @@ export async function statusNow(props: LiveProps): Promise<StatusReport> {
 /**
  * Shows a report after each change.
  * @returns when the signal is aborted, or `show` returns `stop`
+ * @throws CliError when the selected resource is not in the first report
  */
 export async function statusLive(
   props: LiveProps,
@@ -40,11 +41,18 @@ export async function statusLive(
   const reporter = reporterOf(props);
   const all = listings(apiGroup, kinds);
   const snapshot = await takeSnapshot(client, all, namespace);
+  let isFirst = true;
   await follow(client, snapshot, {
     listings: all,
     namespace,
     signal,
-    show: async () => show(await reporter.report(snapshot)),
+    show: async () => {
+      const report = await reporter.report(snapshot);
+      // Later the resource may be deleted, and created again.
+      if (isFirst) reporter.require(report);
+      isFirst = false;
+      return show(report);
+    },
   });
 }
 

@@ -1,9 +1,15 @@
 import type { AnyKind } from '../../../constructs/registry.js';
+import { isUnauthorized } from '../../../runner/api/api-error.js';
 import type { Client } from '../../../runner/api/client.js';
 import type { PodObject } from '../../../runner/health/pod-diagnostics.js';
 import { CliError } from '../../arguments/errors.js';
 import { POD, resourceKinds } from '../../kube/kinds.js';
-import { resourceNameOf, type ClusterSnapshot, type Omission } from '../../kube/snapshot.js';
+import {
+  FORBIDDEN_LIST,
+  resourceNameOf,
+  type ClusterSnapshot,
+  type Omission,
+} from '../../kube/snapshot.js';
 import type { Node } from './node.js';
 import { LastLogs } from './pod-logs.js';
 import { exportersIn, scrapeQueues, type QueueLengths } from './queue-lengths.js';
@@ -75,7 +81,7 @@ export class StatusReporter {
     if (resources.length > 0 || !objectKind) return;
     const place = namespace === undefined ? '' : ` in namespace ${namespace}`;
     const resourceName = resourceNameOf(objectKind);
-    if (omitted.some(({ what }) => what === resourceName))
+    if (omitted.some(({ what, why }) => what === resourceName && why === FORBIDDEN_LIST))
       throw new CliError(`forbidden: cannot list ${resourceName}${place}`);
     if (name !== undefined) throw new CliError(`${objectKind.kind} "${name}" not found${place}`);
   }
@@ -83,8 +89,15 @@ export class StatusReporter {
   /** Listed again after some time: shards change their holder seldom. */
   async #holders(): Promise<ShardHolders> {
     const { client, apiGroup, now } = this.props;
-    if (!this.#listed || now() - this.#listed.at >= SCRAPE_INTERVAL_MS)
-      this.#listed = { at: now(), holders: await shardHolders(client, apiGroup) };
+    if (!this.#listed || now() - this.#listed.at >= SCRAPE_INTERVAL_MS) {
+      const last = this.#listed?.holders ?? [];
+      const holders = await shardHolders(client, apiGroup).catch((error: unknown) => {
+        if (isUnauthorized(error) || (error as Error).name === 'AbortError') throw error;
+        // An outage of the API server is no reason to end --watch.
+        return last;
+      });
+      this.#listed = { at: now(), holders };
+    }
     return this.#listed.holders;
   }
 

@@ -12,7 +12,7 @@ export class TerminalScreen {
   /** @param lines none wider than the terminal; lines that exceed its height are left out */
   show(lines: readonly string[]): void {
     const { rows = Infinity } = this.io.terminal?.() ?? {};
-    const fits = lines.length < rows ? lines : [...lines.slice(0, rows - 2), '…'];
+    const fits = lines.length < rows ? lines : [...lines.slice(0, Math.max(0, rows - 2)), '…'];
     this.io.write(`${UP(this.#height)}${CLEAR_BELOW}${fits.join('\n')}\n`);
     this.#height = fits.length;
   }

@@ -127,13 +127,13 @@ const PULL_SECRETS = [
   '{{- with .Values.image.pullSecrets }}',
   'imagePullSecrets:',
   '  {{- range . }}',
-  '  - name: {{ . }}',
+  '  - name: {{ . | quote }}',
   '  {{- end }}',
   '{{- end }}',
 ];
 const PRIORITY = [
   '{{- with .Values.priorityClassName }}',
-  'priorityClassName: {{ . }}',
+  'priorityClassName: {{ . | quote }}',
   '{{- end }}',
 ];
 const POLICY_ARGS = [

@@ -1,3 +1,4 @@
+import { CONTROL_PLANE, OPERATOR_LABELS } from '../../../constructs/install/identity.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, MAX_ID } from '../../../constructs/kit/settings.js';
 import { MAX_SHARDS } from '../../../runner/config/operator-flags.js';
 import { DEFAULT_POLICY } from '../../../constructs/kit/tenant-policy.js';
@@ -163,7 +164,7 @@ function processValues(lifted: Lifted): Values {
     extraEnv: list([], "Additional environment variables of the operator's container.", {
       type: 'object',
       required: ['name'],
-      properties: { name: { type: 'string', minLength: 1 } },
+      properties: { name: { type: 'string', minLength: 1 }, value: { type: 'string' } },
     }),
     resources: map(lifted.resources, 'Requests and limits of the container.'),
   };
@@ -182,7 +183,13 @@ function podValues(lifted: Lifted): Values {
       'Topology spread constraints of the pods.',
     ),
     priorityClassName: text('', 'Priority class of the pods.'),
-    podLabels: labels('Additional labels of the pods.'),
+    podLabels: value({}, 'Additional labels of the pods.', {
+      ...labels('').schema,
+      // Selectors need these labels as they are.
+      properties: Object.fromEntries(
+        Object.keys({ ...OPERATOR_LABELS, ...CONTROL_PLANE }).map((name) => [name, false]),
+      ),
+    }),
     podAnnotations: labels('Additional annotations of the pods.'),
     podDisruptionBudget: group('PodDisruptionBudget, with two or more replicas.', {
       enabled: flag(true, 'Create the PodDisruptionBudget.'),

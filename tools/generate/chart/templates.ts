@@ -64,9 +64,9 @@ const PLAIN = '.Values.metrics.plain';
 
 /** Variants in which a value is in the objects. */
 function namedDimensions(tokens: Tokens): readonly Dimension[] {
-  const metricsNamespace = tokens.value(NAMESPACE);
-  const kedaNamespace = tokens.value('.Values.kedaNamespace');
-  const webhookClientCa = tokens.value('.Values.webhooks.clientCA');
+  const metricsNamespace = tokens.text(NAMESPACE);
+  const kedaNamespace = tokens.text('.Values.kedaNamespace');
+  const webhookClientCa = tokens.text('.Values.webhooks.clientCA');
   // A token stands for the number.
   const shards = tokens.value('.Values.shards') as unknown as number;
   const isKeda = `.Values.kedaNamespace "${DEFAULT_SETTINGS.kedaNamespace}"`;
@@ -105,8 +105,8 @@ const LEFT_OUT = new Set(['Namespace', 'CustomResourceDefinition']);
 export function templatesOf({ install, yaml, repository }: Installer): Templates {
   const tokens = new Tokens();
   const base = {
-    image: tokens.value('include "app-operator.image" .'),
-    namespace: tokens.value('.Release.Namespace'),
+    image: tokens.text('include "app-operator.image" .'),
+    namespace: tokens.text('.Release.Namespace'),
   };
   const variants = [...DIMENSIONS, ...namedDimensions(tokens)].map((choices) =>
     choices.map((choice) => {
@@ -160,7 +160,9 @@ function eachNamespace(text: string): string {
       .replaceAll(/(?<=[ (])\.(?=Values|Release|Chart)/g, '$.')
       .replaceAll(/(?<=[ (])\.(?=[ )])/g, '$'),
   );
-  const document = rooted.replaceAll(WATCHED, '{{ . }}');
+  const document = rooted
+    .replaceAll(`: ${WATCHED}\n`, ': {{ . | quote }}\n')
+    .replaceAll(WATCHED, '{{ . }}');
   return `{{- range .Values.watchNamespaces }}\n---\n${document}{{- end }}\n`;
 }
 

@@ -3,6 +3,9 @@ const TOKEN = /__helm(\d+)__/g;
 /** A token that is alone: an entry of a map, or an item of a list. */
 const LINE = /^( *)(?:- )?__helm(\d+)__(?:: null)?$/;
 
+/** A token that is the whole value of a key, or of an item of a list. */
+const WHOLE = /^( *(?:- )*(?:[^:\s]+: )?)(__helm\d+__)$/;
+
 /** The text of an action at a depth of the YAML, in spaces. */
 type Action = (indent: number) => string;
 
@@ -16,11 +19,20 @@ export class Tokens {
   readonly #actions: Action[] = [];
   readonly #known = new Map<string, string>();
   readonly #values = new Set<number>();
+  /** The expressions of texts, by their tokens. */
+  readonly #texts = new Map<string, string>();
 
   /** In place of a scalar, or within one: `{{ … }}` with this expression. */
   value(expression: string): string {
     const token = this.#token(() => `{{ ${expression} }}`);
     this.#values.add(Number(/[0-9]+/.exec(token)?.[0]));
+    return token;
+  }
+
+  /** A value that is text: quoted where it is a whole scalar, since YAML reads `123` as a number. */
+  text(expression: string): string {
+    const token = this.value(expression);
+    this.#texts.set(token, expression);
     return token;
   }
 
@@ -57,6 +69,9 @@ export class Tokens {
     const isValue = this.#values.has(Number(alone));
     if (spaces !== undefined && !isValue) return this.#action(alone, spaces.length);
     const indent = /^[ -]*/.exec(line)?.[0].length ?? 0;
+    const [, start = '', whole = ''] = WHOLE.exec(line) ?? [];
+    const text = this.#texts.get(whole);
+    if (text !== undefined) return `${start}{{ ${text} | quote }}`;
     return line.replaceAll(TOKEN, (_, index: string) => this.#action(index, indent));
   }
 
