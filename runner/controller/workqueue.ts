@@ -11,6 +11,11 @@ export interface WorkQueueProps {
   /** Keys of one namespace in work at once. @default as many as `concurrency` */
   readonly share?: number;
   /**
+   * A namespace gets more than its share while no other one waits and this many workers stay free.
+   * @default a namespace never gets more than its share
+   */
+  readonly reserve?: number;
+  /**
    * Whether a user waits for this key: it is not behind all other keys of its namespace.
    * @default no key
    */
@@ -132,9 +137,9 @@ export class WorkQueue {
   }
 
   #pump(): void {
-    const { concurrency, share = concurrency, now, onDepth, onWait } = this.props;
+    const { concurrency, now, onDepth, onWait } = this.props;
     while (this.#started && this.#running.size < concurrency) {
-      const key = this.#order.take((namespace) => (this.#inWork.get(namespace) ?? 0) < share);
+      const key = this.#next();
       if (key === undefined) return;
       const since = this.#due.get(key) ?? now();
       this.#due.delete(key);
@@ -143,6 +148,13 @@ export class WorkQueue {
       this.#count(key, 1);
       this.#running.set(key, this.#run(key));
     }
+  }
+
+  #next(): string | undefined {
+    const { concurrency, share = concurrency, reserve = concurrency } = this.props;
+    const key = this.#order.take((namespace) => (this.#inWork.get(namespace) ?? 0) < share);
+    if (key !== undefined || this.#running.size >= concurrency - reserve) return key;
+    return this.#order.take(() => true);
   }
 
   async #run(key: string): Promise<void> {
@@ -189,6 +201,14 @@ export class WorkQueue {
   }
 }
 
+/**
+ * The part of the workers that is the share of a namespace, and the part that a namespace beyond its
+ * share leaves free. Turns are not enough: if an admission webhook of one namespace does not answer, each
+ * of its keys holds a worker for up to 30 s, and soon they hold all. With a quarter, a namespace that is
+ * alone has 7 of 10 workers, and three namespaces that hang leave one of 10 to the others.
+ */
+const SHARE = 1 / 4;
+
 /** A work queue whose depth, waits and retries are counted under the name of its controller. */
 export function meteredQueue(
   name: string,
@@ -206,9 +226,12 @@ export function meteredQueue(
   },
   keys: Pick<WorkQueueProps, 'work' | 'isAwaited'>,
 ): WorkQueue {
+  const share = Math.ceil(concurrency * SHARE);
   return new WorkQueue({
     ...keys,
     concurrency,
+    share,
+    reserve: share,
     now,
     random,
     onDepth: (depth) => {
