@@ -51,22 +51,26 @@ describe('a queue', () => {
     assert.deepEqual(bench.begun, []);
   });
 
-  test('keeps what is added before the start, and works on it then', async (t) => {
+  test('collects nothing before the start: a standby would keep the keys of deleted resources', async (t) => {
     const begun: string[] = [];
+    let depth = 0;
     const queue = new WorkQueue({
       work: async (key) => void begun.push(key),
       concurrency: 1,
-      now: () => 0,
+      now: () => performance.now(),
       random: () => 0,
+      onDepth: (change) => {
+        depth += change;
+      },
     });
     t.after(() => queue.stop());
     queue.add('a');
-    queue.add('b');
-    await settle();
-    assert.deepEqual(begun, []);
+    queue.addAfter('b', 1);
+    await sleep(5);
+    assert.deepEqual([depth, queue.busy], [0, false]);
     queue.start();
-    await settle();
-    assert.deepEqual(begun, ['a', 'b']);
+    await sleep(5);
+    assert.deepEqual(begun, []);
   });
 
   test('reports the number of waiting keys, and their waiting times', async (t) => {
@@ -422,6 +426,22 @@ describe('the end of a queue', () => {
     await bench.add('new');
     await bench.pass(1_000);
     assert.deepEqual(bench.begun, ['a']);
+    assert.equal(bench.queue.busy, false);
+  });
+
+  test('reports that no key waits any more', async (t) => {
+    const bench = new Bench(t, 1);
+    await bench.add('a', 'b', 'c');
+    await bench.add('a');
+    assert.equal(bench.depths.at(-1), 2);
+    const stop = bench.queue.stop();
+    assert.equal(bench.depths.at(-1), 0);
+    await bench.end('a', new Error('no'));
+    await stop;
+    bench.queue.add('d');
+    bench.queue.addAfter('e', 10);
+    await bench.pass(100);
+    assert.deepEqual([bench.depths.at(-1), bench.queue.depth, bench.queue.busy], [0, 0, false]);
   });
 });
 
@@ -473,8 +493,8 @@ test('a queue lets events in between keys whose work waits for nothing', async (
     random: () => 0,
   });
   t.after(() => queue.stop());
-  for (let index = 0; index < 5_000; index++) queue.add(`loud/${index}`);
   queue.start();
+  for (let index = 0; index < 5_000; index++) queue.add(`loud/${index}`);
   await new Promise(setImmediate);
   await new Promise(setImmediate);
   assert.ok(worked < 100, `${worked} keys before the first event`);
