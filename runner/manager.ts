@@ -63,9 +63,12 @@ export class Manager {
     this.#synced = true;
   }
 
-  /** Starts the controllers. Only the leader does: it alone writes. */
+  /** Starts the controllers with all resources. Only the leader does: it alone writes. */
   start(): void {
-    for (const { queue } of this.#queues()) queue.start();
+    for (const controller of this.#queues()) {
+      controller.queue.start();
+      controller.enqueueAll();
+    }
     // The objects of the operator itself have one writer, too.
     if ((this.props.shard?.index ?? 0) === 0) this.#parts.monitoring.start();
     this.#watchCheck = setInterval(() => {

@@ -91,6 +91,12 @@ export class BatchController {
     return this.props.batch.name;
   }
 
+  /** Adds the keys of all owners. */
+  enqueueAll(): void {
+    const { batch, dependencies } = this.props;
+    for (const key of dependencies.objects(batch.owner).keys()) this.queue.add(key);
+  }
+
   enqueue(key: string, urgency: 'now' | 'soon'): void {
     if (urgency === 'now') this.queue.add(key);
     else this.queue.addAfter(key, COLLECT_MS.pause);

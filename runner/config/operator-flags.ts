@@ -110,7 +110,7 @@ export const FLAGS = {
   'max-concurrent-reconciles': flag(
     integer(1, 1000),
     '10',
-    'Resources of a kind that are reconciled at the same time.',
+    'Resources of a kind that are reconciled at the same time; at most three quarters of them in one namespace.',
   ),
   'api-group': flag(domain(2), DEFAULT_API_GROUP, 'API group of the custom resources.'),
   'site-check': flag(bool, 'true', 'Check each site over HTTP before it becomes Ready.'),

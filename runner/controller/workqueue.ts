@@ -11,6 +11,11 @@ export interface WorkQueueProps {
   /** Keys of one namespace in work at once. @default as many as `concurrency` */
   readonly share?: number;
   /**
+   * A namespace gets more than its share while no other one waits and this many workers stay free.
+   * @default a namespace never gets more than its share
+   */
+  readonly reserve?: number;
+  /**
    * Whether a user waits for this key: it is not behind all other keys of its namespace.
    * @default no key
    */
@@ -21,7 +26,8 @@ export interface WorkQueueProps {
   readonly now: () => number;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
-  readonly onDepth?: (depth: number) => void;
+  /** Called with the change of the number of keys that wait. */
+  readonly onDepth?: (change: number) => void;
   /** Seconds from the time at which a key was due to the start of the work on it. */
   readonly onWait?: (seconds: number) => void;
   readonly onRetry?: () => void;
@@ -44,12 +50,14 @@ interface Failing {
  * Keys to reconcile. A key is in work once at a time; added again meanwhile, it is worked on once
  * more. Of several delays of one key the shortest wins. Namespaces take turns: the keys of one never
  * wait for all keys of another. So do, in a namespace, keys that a user waits for and the others.
+ * Keys are ignored before the start and after the stop: the work of a standby or of another shard is
+ * not collected.
  */
 export class WorkQueue {
   /** Since when each key is due. */
   readonly #due = new Map<string, number>();
   /** The keys that are due, in the order of their turns. */
-  readonly #order = new FairQueue<string>();
+  #order = new FairQueue<string>();
   /** How many keys of each namespace are in work. */
   readonly #inWork = new Map<string, number>();
   readonly #later = new Map<string, { at: number; timer: NodeJS.Timeout }>();
@@ -60,17 +68,19 @@ export class WorkQueue {
 
   constructor(private readonly props: WorkQueueProps) {}
 
-  /** Starts the work, also on the keys that were added before. */
+  /** Takes keys from now on. */
   start(): void {
     this.#started = true;
-    this.#pump();
   }
 
-  /** Starts no more work, and resolves when the running work has ended. */
+  /** Forgets the keys that wait, starts no more work, and resolves when the running work has ended. */
   async stop(): Promise<void> {
     this.#started = false;
     for (const { timer } of this.#later.values()) clearTimeout(timer);
     this.#later.clear();
+    this.props.onDepth?.(-this.#due.size);
+    this.#due.clear();
+    this.#order = new FairQueue();
     await Promise.allSettled(this.#running.values());
   }
 
@@ -88,6 +98,7 @@ export class WorkQueue {
   }
 
   add(key: string): void {
+    if (!this.#started) return;
     this.#cancelLater(key);
     if (this.#running.has(key)) {
       this.#again.add(key);
@@ -96,12 +107,13 @@ export class WorkQueue {
     if (this.#due.has(key)) return;
     this.#due.set(key, this.props.now());
     this.#order.push(namespaceOfKey(key), key, this.props.isAwaited?.(key));
-    this.props.onDepth?.(this.#due.size);
+    this.props.onDepth?.(1);
     this.#pump();
   }
 
   /** Adds the key after some milliseconds, unless it is added before. */
   addAfter(key: string, delayMs: number): void {
+    if (!this.#started) return;
     const at = this.props.now() + delayMs;
     const planned = this.#later.get(key);
     if (this.#due.has(key) || (planned && planned.at <= at)) return;
@@ -132,17 +144,24 @@ export class WorkQueue {
   }
 
   #pump(): void {
-    const { concurrency, share = concurrency, now, onDepth, onWait } = this.props;
+    const { concurrency, now, onDepth, onWait } = this.props;
     while (this.#started && this.#running.size < concurrency) {
-      const key = this.#order.take((namespace) => (this.#inWork.get(namespace) ?? 0) < share);
+      const key = this.#next();
       if (key === undefined) return;
       const since = this.#due.get(key) ?? now();
       this.#due.delete(key);
-      onDepth?.(this.#due.size);
+      onDepth?.(-1);
       onWait?.((now() - since) / 1000);
       this.#count(key, 1);
       this.#running.set(key, this.#run(key));
     }
+  }
+
+  #next(): string | undefined {
+    const { concurrency, share = concurrency, reserve = concurrency } = this.props;
+    const key = this.#order.take((namespace) => (this.#inWork.get(namespace) ?? 0) < share);
+    if (key !== undefined || this.#running.size >= concurrency - reserve) return key;
+    return this.#order.take(() => true);
   }
 
   async #run(key: string): Promise<void> {
@@ -189,6 +208,14 @@ export class WorkQueue {
   }
 }
 
+/**
+ * The part of the workers that is the share of a namespace, and the part that a namespace beyond its
+ * share leaves free. Turns are not enough: if an admission webhook of one namespace does not answer, each
+ * of its keys holds a worker for up to 30 s, and soon they hold all. With a quarter, a namespace that is
+ * alone has 7 of 10 workers, and three namespaces that hang leave one of 10 to the others.
+ */
+const SHARE = 1 / 4;
+
 /** A work queue whose depth, waits and retries are counted under the name of its controller. */
 export function meteredQueue(
   name: string,
@@ -206,13 +233,16 @@ export function meteredQueue(
   },
   keys: Pick<WorkQueueProps, 'work' | 'isAwaited'>,
 ): WorkQueue {
+  const share = Math.ceil(concurrency * SHARE);
   return new WorkQueue({
     ...keys,
     concurrency,
+    share,
+    reserve: share,
     now,
     random,
-    onDepth: (depth) => {
-      metrics.queueLength(name, depth);
+    onDepth: (change) => {
+      metrics.queued(name, change);
     },
     onWait: (seconds) => {
       metrics.waited(name, seconds);

@@ -170,8 +170,9 @@ export class OperatorMetrics {
     this.successes.get(id.kind)?.set(id, success);
   }
 
-  queueLength(controller: string, keys: number): void {
-    this.queueDepth.set({ controller }, keys);
+  /** @param change of the number of keys that wait: each shard of a replica has a queue of its own */
+  queued(controller: string, change: number): void {
+    this.queueDepth.inc({ controller }, change);
   }
 
   waited(controller: string, seconds: number): void {

@@ -6,6 +6,7 @@ import { ApiObject, Chart } from 'cdk8s';
 
 import { bench } from '../../constructs/bench/index.js';
 import { childLabels } from '../../constructs/kit/labels.js';
+import type { Batch } from '../../constructs/kit/batch.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
 import { ConfigMap } from '../../constructs/kit/object-kind.js';
@@ -16,6 +17,7 @@ import type { Client, Method, RequestOptions, WatchEvent } from '../../runner/ap
 import { parseConfig } from '../../runner/config/config.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { Manager } from '../../runner/manager.js';
+import type { ManagerProps } from '../../runner/wiring.js';
 import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 import { BENCH } from '../unit/plan-builder.js';
 
@@ -84,6 +86,11 @@ class Cluster implements Client {
     ['scaledobjects', [SCALER]],
   ]);
 
+  /** The events of a watch, by the resource, such as `appbenchs`. */
+  readonly events = new Map<string, readonly WatchEvent<KubeObject>[]>();
+  /** The watches whose events are delivered. */
+  readonly delivered = new Set<string>();
+
   async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
     const last = path.split('/').at(-1) ?? '';
     if (method === 'GET') return this.#read(path, last) as T;
@@ -109,12 +116,14 @@ class Cluster implements Client {
     return this.request('PATCH', path, { body: object });
   }
 
-  // eslint-disable-next-line require-yield -- nothing happens
   async *watch<O extends KubeObject>(
-    _path: string,
+    path: string,
     _query: unknown,
     { signal }: { readonly signal: AbortSignal },
   ): AsyncGenerator<WatchEvent<O>> {
+    const last = path.split('/').at(-1) ?? '';
+    yield* (this.events.get(last) ?? []) as readonly WatchEvent<O>[];
+    this.delivered.add(last);
     await new Promise((_, reject) => {
       signal.addEventListener('abort', () => reject(new Error('aborted')));
     });
@@ -125,16 +134,25 @@ class Cluster implements Client {
   }
 }
 
-async function started(t: TestContext): Promise<Cluster> {
-  const cluster = new Cluster();
-  const manager = new Manager({
+function managerOf(
+  cluster: Cluster,
+  metrics: OperatorMetrics,
+  props: Pick<ManagerProps, 'shard' | 'batches'> = {},
+): Manager {
+  return new Manager({
     config: parseConfig([], {}),
     client: cluster,
-    metrics: new OperatorMetrics([kind], false),
+    metrics,
     log: createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough()),
     kinds: [scaling],
     batches: [],
+    ...props,
   });
+}
+
+async function started(t: TestContext): Promise<Cluster> {
+  const cluster = new Cluster();
+  const manager = managerOf(cluster, new OperatorMetrics([kind], false));
   t.after(() => manager.stop());
   await manager.sync();
   manager.start();
@@ -168,4 +186,100 @@ test('a reconcile that runs when an API appears leaves its objects alone', async
   release(undefined);
   await until(cluster, 'PATCH scaler');
   assert.ok(!cluster.writes.includes('DELETE scaler'), cluster.writes.join(', '));
+});
+
+/** A batch of benches without requests. */
+const batch = {
+  name: 'batch',
+  owner: kind,
+  owns: [],
+  requests: { name: 'requests', kind: 'Request', values: () => [] },
+  progress: 'Progress',
+  size: 1,
+} as unknown as Batch;
+
+const benches = (count: number): readonly KubeObject[] =>
+  Array.from({ length: count }, (_, index) => ({
+    ...BENCH,
+    metadata: {
+      ...metadata,
+      name: `b${index}`,
+      uid: `u-${index}`,
+      resourceVersion: `${index + 11}`,
+    },
+    spec: SPEC,
+  }));
+
+/** The values of a metric by its labels, without those that are 0. */
+async function valuesOf(
+  metrics: OperatorMetrics,
+  name: string,
+): Promise<Readonly<Record<string, number>>> {
+  const { body } = await metrics.exposition();
+  const lines = body.split('\n').filter((line) => line.startsWith(`app_operator_${name}{`));
+  const values = lines.map((line) => [/{(.*)}/.exec(line)?.[1] ?? '', Number(line.split(' ')[1])]);
+  return Object.fromEntries(values.filter(([, value]) => value !== 0));
+}
+
+const DEPTH = 'workqueue_depth';
+
+test('a standby collects no keys, and reconciles all resources once it leads', async (t) => {
+  const cluster = new Cluster();
+  const [kept, ...deleted] = benches(20);
+  assert.ok(kept);
+  cluster.lists.set('appbenchs', [kept]);
+  const later = deleted.map((object) => ({
+    ...object,
+    metadata: { ...object.metadata, resourceVersion: '99' },
+  }));
+  cluster.events.set('appbenchs', [
+    ...deleted.map((object) => ({ type: 'ADDED' as const, object })),
+    ...later.map((object) => ({ type: 'DELETED' as const, object })),
+  ]);
+  const metrics = new OperatorMetrics([kind], false);
+  const manager = managerOf(cluster, metrics, { batches: [batch] });
+  t.after(() => manager.stop());
+  await manager.sync();
+  while (!cluster.delivered.has('appbenchs')) await sleep(5);
+  // A batch collects requests for 0.15 seconds.
+  await sleep(300);
+  assert.deepEqual(await valuesOf(metrics, 'resource_total'), {
+    'resource_type="appbench",namespace="n"': 1,
+  });
+  assert.deepEqual(await valuesOf(metrics, DEPTH), {});
+  assert.equal(manager.busy, false);
+  manager.start();
+  while (manager.busy) await sleep(5);
+  assert.ok(cluster.writes.includes('PATCH without'), cluster.writes.join());
+  const count = 'reconciliation_duration_seconds_count';
+  const success = (controller: string): string => `controller="${controller}",result="success"`;
+  const reconciled = await valuesOf(metrics, count);
+  assert.equal(reconciled[success('batch')], 1);
+  assert.ok(success('appbench') in reconciled, JSON.stringify(reconciled));
+  assert.deepEqual(await valuesOf(metrics, DEPTH), {});
+});
+
+test('no key waits for a shard that was released, and those of other shards are counted', async (t) => {
+  const cluster = new Cluster();
+  cluster.lists.set('appbenchs', benches(20));
+  // No more than some keys are in work.
+  const { promise, resolve: release } = Promise.withResolvers<undefined>();
+  cluster.blocked = promise;
+  const metrics = new OperatorMetrics([kind], false);
+  const managers = [0, 1].map((index) =>
+    managerOf(cluster, metrics, { shard: { index, shards: 2 }, batches: [batch] }),
+  );
+  t.after(() => Promise.all(managers.map((manager) => manager.stop())));
+  for (const manager of managers) {
+    await manager.sync();
+    manager.start();
+  }
+  await sleep(200);
+  const stopped = Promise.all(managers.map((manager) => manager.stop()));
+  release(undefined);
+  await stopped;
+  for (const manager of managers) await manager.forget();
+  await sleep(300);
+  assert.deepEqual(await valuesOf(metrics, DEPTH), {});
+  assert.ok(managers.every(({ busy }) => !busy));
 });

@@ -132,7 +132,8 @@ describe('phases', () => {
 });
 
 test('the operator counts its own work', async () => {
-  metrics.queueLength('AppSite', 7);
+  metrics.queued('AppSite', 9);
+  metrics.queued('AppSite', -2);
   metrics.waited('AppSite', 0.2);
   metrics.retried('AppSite');
   metrics.applied('Deployment', 'unchanged');

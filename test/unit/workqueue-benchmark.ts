@@ -32,7 +32,7 @@ export class Bench {
       share,
       now: () => this.time,
       random: () => this.random,
-      onDepth: (depth) => void this.depths.push(depth),
+      onDepth: (change) => void this.depths.push((this.depths.at(-1) ?? 0) + change),
       onWait: (seconds) => void this.waits.push(seconds),
       onRetry: () => {
         this.retries++;

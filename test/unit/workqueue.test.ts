@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { FairQueue } from '../../runner/controller/fair-queue.js';
-import { WorkQueue } from '../../runner/controller/workqueue.js';
+import { meteredQueue, WorkQueue } from '../../runner/controller/workqueue.js';
+import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 import { randomFrom } from '../../testbed/random.js';
 import { Bench, settle } from './workqueue-benchmark.js';
 
@@ -50,22 +51,26 @@ describe('a queue', () => {
     assert.deepEqual(bench.begun, []);
   });
 
-  test('keeps what is added before the start, and works on it then', async (t) => {
+  test('collects nothing before the start: a standby would keep the keys of deleted resources', async (t) => {
     const begun: string[] = [];
+    let depth = 0;
     const queue = new WorkQueue({
       work: async (key) => void begun.push(key),
       concurrency: 1,
-      now: () => 0,
+      now: () => performance.now(),
       random: () => 0,
+      onDepth: (change) => {
+        depth += change;
+      },
     });
     t.after(() => queue.stop());
     queue.add('a');
-    queue.add('b');
-    await settle();
-    assert.deepEqual(begun, []);
+    queue.addAfter('b', 1);
+    await sleep(5);
+    assert.deepEqual([depth, queue.busy], [0, false]);
     queue.start();
-    await settle();
-    assert.deepEqual(begun, ['a', 'b']);
+    await sleep(5);
+    assert.deepEqual(begun, []);
   });
 
   test('reports the number of waiting keys, and their waiting times', async (t) => {
@@ -312,6 +317,90 @@ describe('namespaces take turns', () => {
   });
 });
 
+describe('a namespace whose work hangs', () => {
+  const keysOf = (namespace: string): readonly string[] =>
+    Array.from({ length: 50 }, (_, index) => `${namespace}/${index}`);
+
+  /** The queue of a controller. The work on the keys of some namespaces hangs until `timeOut`. */
+  const started = (t: TestContext, concurrency: number, ...hanging: readonly string[]) => {
+    const begun: string[] = [];
+    let call = Promise.withResolvers<undefined>();
+    const props = { concurrency, monotonic: () => 0, random: () => 0 };
+    const queue = meteredQueue('bench', new OperatorMetrics([], false), props, {
+      work: async (key) => {
+        begun.push(key);
+        if (hanging.some((namespace) => key.startsWith(`${namespace}/`))) await call.promise;
+      },
+    });
+    const settled = async (): Promise<void> => {
+      for (let round = 0; round < 50; round++) await settle();
+    };
+    const timeOut = async (): Promise<void> => {
+      const { reject } = call;
+      call = Promise.withResolvers<undefined>();
+      reject(new Error('timed out'));
+      await settled();
+    };
+    t.after(async () => {
+      const stop = queue.stop();
+      await timeOut();
+      await stop;
+    });
+    queue.start();
+    const add = async (...namespaces: readonly string[]): Promise<void> => {
+      for (const key of namespaces.flatMap(keysOf)) queue.add(key);
+      await settled();
+    };
+    const begunOf = (namespace: string): number =>
+      begun.filter((key) => key.startsWith(`${namespace}/`)).length;
+    return { add, begunOf, timeOut };
+  };
+
+  for (const [added, when] of [
+    [['hung', 'healthy'], 'together'],
+    [['healthy', 'hung', 'other'], 'with others'],
+  ] as const) {
+    test(`leaves workers to a namespace whose keys come ${when}`, async (t) => {
+      const { add, begunOf } = started(t, 10, 'hung');
+      await add(...added);
+      for (const namespace of added)
+        if (namespace !== 'hung') assert.equal(begunOf(namespace), 50, namespace);
+    });
+  }
+
+  test('leaves workers to a namespace whose keys come later', async (t) => {
+    const { add, begunOf } = started(t, 10, 'hung');
+    await add('hung');
+    await add('healthy');
+    assert.equal(begunOf('healthy'), 50);
+  });
+
+  test('leaves a worker together with two more, once the first calls have timed out', async (t) => {
+    const hanging = ['hung-1', 'hung-2', 'hung-3'];
+    const { add, begunOf, timeOut } = started(t, 10, ...hanging);
+    await add(...hanging, 'healthy');
+    assert.deepEqual(hanging.map(begunOf), [7, 3, 0]);
+    await timeOut();
+    assert.equal(begunOf('healthy'), 50);
+    assert.deepEqual(hanging.map(begunOf), [10, 6, 3]);
+  });
+
+  for (const [workers, most] of [
+    [1, 1],
+    [2, 1],
+    [4, 3],
+    [10, 7],
+    [100, 75],
+  ] as const) {
+    test(`has at most ${most} of ${workers} workers, and as many while no other one waits`, async (t) => {
+      const { add, begunOf } = started(t, workers, 'hung');
+      // With 100 workers, more keys than workers.
+      await add('hung', 'hung/more');
+      assert.equal(begunOf('hung'), most);
+    });
+  }
+});
+
 describe('the end of a queue', () => {
   test('waits for the work in hand, also for work that fails', async (t) => {
     const bench = new Bench(t);
@@ -337,6 +426,22 @@ describe('the end of a queue', () => {
     await bench.add('new');
     await bench.pass(1_000);
     assert.deepEqual(bench.begun, ['a']);
+    assert.equal(bench.queue.busy, false);
+  });
+
+  test('reports that no key waits any more', async (t) => {
+    const bench = new Bench(t, 1);
+    await bench.add('a', 'b', 'c');
+    await bench.add('a');
+    assert.equal(bench.depths.at(-1), 2);
+    const stop = bench.queue.stop();
+    assert.equal(bench.depths.at(-1), 0);
+    await bench.end('a', new Error('no'));
+    await stop;
+    bench.queue.add('d');
+    bench.queue.addAfter('e', 10);
+    await bench.pass(100);
+    assert.deepEqual([bench.depths.at(-1), bench.queue.depth, bench.queue.busy], [0, 0, false]);
   });
 });
 
@@ -388,8 +493,8 @@ test('a queue lets events in between keys whose work waits for nothing', async (
     random: () => 0,
   });
   t.after(() => queue.stop());
-  for (let index = 0; index < 5_000; index++) queue.add(`loud/${index}`);
   queue.start();
+  for (let index = 0; index < 5_000; index++) queue.add(`loud/${index}`);
   await new Promise(setImmediate);
   await new Promise(setImmediate);
   assert.ok(worked < 100, `${worked} keys before the first event`);
