@@ -17,6 +17,9 @@ export const COMPONENT_LABEL = 'app.kubernetes.io/component';
 /** End of the label's name that says for which resource an object was made. */
 export const OWNER = '/owner';
 
+/** End of the label's name that says which shard an object belongs to. */
+export const BUCKET = '/bucket';
+
 /** End of the annotation's name that identifies the values of a generated Secret. */
 export const GENERATED_ID = '/generated-id';
 
@@ -30,7 +33,7 @@ export function metadataKeysFor(group: string) {
     /** Label on the objects of a batch: its name. They belong to the batch, not to the owner's tree. */
     batch: `${group}/batch`,
     /** Label on the children of a sharded operator: the bucket of their bench. */
-    bucket: `${group}/bucket`,
+    bucket: `${group}${BUCKET}`,
     /** Label on the Leases of a sharded operator: how many shards there are. */
     shards: `${group}/shards`,
     /** Label on every pod of a bench and of its sites: the bench. */

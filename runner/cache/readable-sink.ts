@@ -17,6 +17,7 @@ import {
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { identityOf } from './child-cache.js';
 import { forEach } from './isolation.js';
+import { endingWith } from './kept-metadata.js';
 import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
 
@@ -104,9 +105,10 @@ function isChild({ metadata }: KubeObject): boolean {
 
 function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
-  const labels = endingWith(OWNER, metadata.labels);
-  const annotations = endingWith(GENERATED_ID, metadata.annotations);
-  const edits = (labels ?? annotations) ? dataEdits(metadata) : [];
+  const labels = endingWith([OWNER], metadata.labels);
+  const annotations = endingWith([GENERATED_ID], metadata.annotations);
+  // Only whether there are any is read.
+  const edits = (labels ?? annotations) ? dataEdits(metadata).slice(0, 1) : [];
   return {
     apiVersion,
     kind,
@@ -118,19 +120,12 @@ function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   };
 }
 
-function endingWith(
-  end: string,
-  all: Readonly<Record<string, string>> = {},
-): Readonly<Record<string, string>> | undefined {
-  const kept = Object.entries(all).filter(([key]) => key.endsWith(end));
-  return kept.length === 0 ? undefined : Object.fromEntries(kept);
-}
-
 function withContent(object: KubeObject): KubeObject {
   const { spec, status } = cutBelow(object as Resource);
-  const { labels, ownerReferences } = object.metadata;
+  const { ownerReferences } = object.metadata;
+  const labels = endingWith([MANAGED_BY_LABEL, OWNER], object.metadata.labels);
   const { metadata, ...others } = metadataOnly(object);
-  // Owner and labels show whether a HorizontalPodAutoscaler belongs to KEDA.
+  // Owner and label show whether a HorizontalPodAutoscaler belongs to KEDA.
   const owner = { ...(labels ? { labels } : {}), ...(ownerReferences ? { ownerReferences } : {}) };
   return { ...others, metadata: { ...metadata, ...owner }, spec, status } as Resource;
 }
