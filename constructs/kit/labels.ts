@@ -20,6 +20,9 @@ export const OWNER = '/owner';
 /** End of the label's name that says which shard an object belongs to. */
 export const BUCKET = '/bucket';
 
+/** End of the annotation's name on a database server that lists the namespaces which may use it. */
+export const DATABASE_GRANT = '/allow-databases-from';
+
 /** End of the annotation's name that identifies the values of a generated Secret. */
 export const GENERATED_ID = '/generated-id';
 
@@ -80,7 +83,7 @@ export function metadataKeysFor(group: string) {
      * Annotation on a server of a database operator: the namespaces whose benches may use it too,
      * separated by commas.
      */
-    allowDatabasesFrom: `${group}/allow-databases-from`,
+    allowDatabasesFrom: `${group}${DATABASE_GRANT}`,
     /** Annotation on a pod template: its pods are replaced when the value changes. */
     configHash: `${group}/config-hash`,
     /** Finalizer of resources whose deletion needs work. */

@@ -1,6 +1,7 @@
 import { defined } from '../../constructs/kit/defined.js';
 import { cutBelow } from '../../constructs/kit/depth.js';
 import {
+  DATABASE_GRANT,
   dataEdits,
   GENERATED_ID,
   MANAGED_BY,
@@ -17,7 +18,7 @@ import {
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { identityOf } from './child-cache.js';
 import { forEach } from './isolation.js';
-import { endingWith } from './kept-metadata.js';
+import { endingWith, MOST_CHARACTERS } from './kept-metadata.js';
 import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
 
@@ -124,8 +125,9 @@ function withContent(object: KubeObject): KubeObject {
   const { spec, status } = cutBelow(object as Resource);
   const { ownerReferences } = object.metadata;
   const labels = endingWith([MANAGED_BY_LABEL, OWNER], object.metadata.labels);
+  const annotations = endingWith([DATABASE_GRANT], object.metadata.annotations, MOST_CHARACTERS);
   const { metadata, ...others } = metadataOnly(object);
   // Owner and label show whether a HorizontalPodAutoscaler belongs to KEDA.
-  const owner = { ...(labels ? { labels } : {}), ...(ownerReferences ? { ownerReferences } : {}) };
+  const owner = defined({ labels, annotations, ownerReferences });
   return { ...others, metadata: { ...metadata, ...owner }, spec, status } as Resource;
 }
