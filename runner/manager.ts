@@ -154,12 +154,16 @@ export class Manager {
     });
   }
 
-  /** Children are selected by their label. If users refer to the kind, all objects are watched. */
+  /** Children are selected by their label. Where users refer to the kind, all objects are watched. */
   #watchChildren(kind: ObjectKind): void {
     const { kinds, watches, children, dependencies, ownership } = this.#parts;
     const among = (others: readonly ObjectKind[] = []): boolean =>
       others.some((other) => kindId(other) === kindId(kind));
-    const isReferredTo = kinds.some(({ reads }) => among(reads));
+    const isNamed = kinds.some(({ reads }) => among(reads));
+    // Others' objects may be many and large: their content is not even received.
+    const apart = isNamed && kind.childContent === true;
+    if (apart) this.#watchReferences(kind);
+    const isReferredTo = isNamed && !apart;
     const isRead = isReferredTo || kinds.some(({ readsChildren }) => among(readsChildren));
     // What other resources read may belong to another shard.
     const selector = ownership && !isRead ? `${MANAGED},${ownership.selector}` : MANAGED;

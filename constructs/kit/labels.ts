@@ -17,6 +17,12 @@ export const COMPONENT_LABEL = 'app.kubernetes.io/component';
 /** End of the label's name that says for which resource an object was made. */
 export const OWNER = '/owner';
 
+/** End of the label's name that says which shard an object belongs to. */
+export const BUCKET = '/bucket';
+
+/** End of the annotation's name on a database server that lists the namespaces which may use it. */
+export const DATABASE_GRANT = '/allow-databases-from';
+
 /** End of the annotation's name that identifies the values of a generated Secret. */
 export const GENERATED_ID = '/generated-id';
 
@@ -30,7 +36,7 @@ export function metadataKeysFor(group: string) {
     /** Label on the objects of a batch: its name. They belong to the batch, not to the owner's tree. */
     batch: `${group}/batch`,
     /** Label on the children of a sharded operator: the bucket of their bench. */
-    bucket: `${group}/bucket`,
+    bucket: `${group}${BUCKET}`,
     /** Label on the Leases of a sharded operator: how many shards there are. */
     shards: `${group}/shards`,
     /** Label on every pod of a bench and of its sites: the bench. */
@@ -77,7 +83,7 @@ export function metadataKeysFor(group: string) {
      * Annotation on a server of a database operator: the namespaces whose benches may use it too,
      * separated by commas.
      */
-    allowDatabasesFrom: `${group}/allow-databases-from`,
+    allowDatabasesFrom: `${group}${DATABASE_GRANT}`,
     /** Annotation on a pod template: its pods are replaced when the value changes. */
     configHash: `${group}/config-hash`,
     /** Finalizer of resources whose deletion needs work. */

@@ -20,6 +20,8 @@ export interface ObjectKind {
    * an object that is kept in memory.
    */
   readonly content?: true | ((object: KubeObject) => KubeObject);
+  /** Whether the content of children is read, although of all other objects only the metadata is. */
+  readonly childContent?: true;
   /** Rights that the operator needs beside those on the kind itself. */
   readonly also?: readonly { readonly resource: string; readonly verbs: readonly string[] }[];
   /**
@@ -64,7 +66,7 @@ export function shownKind(kind: ObjectKind): ObjectKind {
  */
 export const ConfigMap: ObjectKind = {
   ...coreKind('v1', 'ConfigMap', 'configmaps'),
-  content: versionOnly,
+  childContent: true,
 };
 export const Secret = coreKind('v1', 'Secret', 'secrets');
 export const Service = coreKind('v1', 'Service', 'services');
@@ -115,17 +117,18 @@ function modesOfClaim(object: KubeObject): KubeObject {
   } as Resource;
 }
 
-/** An object without its values. */
-function versionOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
-  const { name, namespace, uid, resourceVersion } = metadata;
-  return { apiVersion, kind, metadata: { name, ...defined({ namespace, uid, resourceVersion }) } };
-}
+/** Of the annotations with grants that are kept of an Ingress. */
+const MOST_GRANTS = 8;
+const MOST_OF_GRANT = 8 * 1024;
 
 /** An Ingress with its host names, its age, its owner and its annotations of a grant. */
 function hostsOfIngress(object: KubeObject): KubeObject {
   const { spec } = object as Resource<{ readonly rules?: readonly { readonly host?: string }[] }>;
   const { name, namespace, creationTimestamp, ownerReferences, annotations = {} } = object.metadata;
-  const grants = Object.entries(annotations).filter(([key]) => key.endsWith('/allow-host-from'));
+  // The operator reads one of them, and users may write any number, of any length.
+  const grants = Object.entries(annotations)
+    .filter(([key, value]) => key.endsWith('/allow-host-from') && value.length <= MOST_OF_GRANT)
+    .slice(0, MOST_GRANTS);
   return {
     apiVersion: object.apiVersion,
     kind: object.kind,

@@ -80,7 +80,7 @@ def check_server(settings: SiteSettings, database: Server) -> None:
     if is_fresh(settings.site):
         return
     passwords = [read_site_config(settings.site).get("db_password", "")]
-    otherwise = ", or annotate the AppSite with app-operator.io/skip-drop=true"
+    otherwise = ", or set the annotation skip-drop of the AppSite"
     if site_database.check_recorded_server(settings, database, passwords, otherwise):
         # For a repeated Job: the password cannot be checked once the user is dropped.
         marker = {**read_marker(settings.site), **database_record(settings)}

@@ -77,6 +77,14 @@ export class ConnectionError extends Error {
   }
 }
 
+/** The response is longer than its caller reads. */
+export class ResponseTooLarge extends Error {
+  override readonly name = 'ResponseTooLarge';
+  constructor(call: string, mostBytes: number) {
+    super(`${call}: response is longer than ${mostBytes} bytes`);
+  }
+}
+
 const has = (error: unknown, status: number): error is ApiError =>
   error instanceof ApiError && error.status === status;
 

@@ -6,6 +6,7 @@ import type { Access, Endpoint } from './access.js';
 import type { Credentials } from './credentials.js';
 import { lines } from './lines.js';
 import { isCollection, type Verb } from './resource-path.js';
+import { MOST_BYTES, textOf } from './response-body.js';
 import { retryDelay } from './retry.js';
 import { Slots } from '../slots.js';
 import { closeTransport, openTransport, type Transport } from './transport.js';
@@ -28,6 +29,8 @@ export interface RequestOptions {
   readonly accept?: string;
   /** How to parse the response: a log is text. @default json */
   readonly answer?: 'json' | 'text';
+  /** The longest body that is read. @default 16 MiB for a list; any other body is read to its end */
+  readonly mostBytes?: number;
   readonly signal?: AbortSignal;
   /** For the whole call with its retries. @default 30,000 */
   readonly timeoutMs?: number;
@@ -62,6 +65,7 @@ export interface Client {
    * connections of idempotent calls, are retried a few times.
    * @throws ApiError for a status of 400 and above
    * @throws ConnectionError if no response came in time
+   * @throws ResponseTooLarge for a body that is longer than the options permit
    * @throws the signal's reason once it is aborted
    */
   request<T>(method: Method, path: string, options?: RequestOptions): Promise<T>;
@@ -69,6 +73,7 @@ export interface Client {
    * The events of a watch until the server ends it. Nothing is retried.
    * @throws ApiError for a refused watch and for an `ERROR` line, such as 410
    * @throws ConnectionError if the connection broke or had no data for too long
+   * @throws ResponseTooLarge for an event of more than 16 MiB
    * @throws the signal's reason once it is aborted
    */
   watch<O extends KubeObject = KubeObject>(
@@ -119,13 +124,13 @@ class HttpClient implements Client {
   async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
     const call = `${method} ${path}`;
     const contentType = options.contentType ?? (method === 'PATCH' ? MERGE_PATCH : JSON_TYPE);
+    const verb = verbOf(method, path, contentType);
     const request: Outgoing = {
-      call,
-      verb: verbOf(method, path, contentType),
-      method,
+      ...{ call, verb, method },
       path: withQuery(path, options.query),
       headers: { accept: options.accept ?? JSON_TYPE },
       fence: options.fence,
+      mostBytes: options.mostBytes ?? (verb === 'list' ? MOST_BYTES : Infinity),
     };
     if (options.body !== undefined) {
       request.body = JSON.stringify(options.body);
@@ -177,7 +182,7 @@ class HttpClient implements Client {
     };
     try {
       const { body } = await this.send(request, options.signal, options.idleTimeoutMs);
-      for await (const line of lines(body)) {
+      for await (const line of lines(body, request.call)) {
         const event = JSON.parse(line) as WatchEvent<O> | { type: 'ERROR'; object: StatusBody };
         if (event.type === 'ERROR') throw ApiError.ofStatus(request.call, event.object);
         yield event;
@@ -202,7 +207,7 @@ class HttpClient implements Client {
     try {
       release = await this.slots.take(signal);
       const { body } = await this.send(request, signal);
-      const text = await body.text();
+      const text = await textOf(body, request.call, request.mostBytes ?? Infinity);
       if (answer === 'text') return { result: text };
       return { result: text === '' ? undefined : JSON.parse(text) };
     } catch (error) {
@@ -282,6 +287,7 @@ interface Outgoing {
   readonly headers: Record<string, string>;
   body?: string;
   readonly fence?: Fence | undefined;
+  readonly mostBytes?: number;
 }
 
 function verbOf(method: Method, path: string, contentType: string): Verb {

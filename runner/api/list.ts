@@ -1,7 +1,10 @@
-import { METADATA_LIST } from './media-type.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { Slots } from '../slots.js';
 import { forEachInTurns } from '../turns.js';
+import { ResponseTooLarge } from './api-error.js';
 import type { Client } from './client.js';
+import { METADATA_LIST } from './media-type.js';
+import { MOST_BYTES } from './response-body.js';
 
 export interface ListOptions {
   readonly labelSelector?: string | undefined;
@@ -30,37 +33,94 @@ interface Page {
   readonly items: readonly KubeObject[] | null;
 }
 
-const PAGE_SIZE = '500';
-/** Lists a whole collection, page by page. @param path of the collection */
+const PAGE_SIZE = 500;
+/** Pages up to this length are read at once. */
+const SHORT_BYTES = 2 * 1024 * 1024;
+/** A longer page waits for its turn: many lists run at the start, and a page takes several times its length. */
+const LONG_PAGES = new Slots(2);
+/** By how much the limit grows with each page, after objects were too large for it. */
+const GROWTH = 1.25;
+
+/**
+ * Lists a whole collection, page by page. Where objects are large, pages have fewer of them.
+ * @param path of the collection
+ * @throws ResponseTooLarge if one object alone is longer than any object of an API server
+ */
 export async function listAll(
   client: Pick<Client, 'request'>,
   path: string,
-  { labelSelector, fieldSelector, metadataOnly, versionOnly, signal, compact }: ListOptions = {},
+  options: ListOptions = {},
 ): Promise<ObjectList> {
+  const { versionOnly, signal, compact } = options;
   const items: KubeObject[] = [];
+  const pages = new Pages(client, path, options);
   let next: string | undefined;
   let resourceVersion: string;
   do {
-    const page: Page = await client.request<Page>('GET', path, {
-      query: {
-        limit: versionOnly ? '1' : PAGE_SIZE,
-        continue: next,
-        labelSelector,
-        fieldSelector,
-      },
-      ...(metadataOnly ? { accept: METADATA_LIST } : {}),
-      ...(signal ? { signal } : {}),
+    const { metadata } = await pages.read(next, async (page) => {
+      // The items of a list have no kind.
+      const { apiVersion } = page;
+      const kind = page.kind.replace(/List$/, '');
+      const keep = (item: KubeObject): void => {
+        const object = { ...item, apiVersion, kind };
+        items.push(compact ? compact(object) : object);
+      };
+      await forEachInTurns(page.items ?? [], keep, signal);
     });
-    // The items of a list have no kind.
-    const { apiVersion } = page;
-    const kind = page.kind.replace(/List$/, '');
-    const keep = (item: KubeObject): void => {
-      const object = { ...item, apiVersion, kind };
-      items.push(compact ? compact(object) : object);
-    };
-    await forEachInTurns(page.items ?? [], keep, signal);
-    next = versionOnly ? undefined : page.metadata.continue || undefined;
-    resourceVersion = page.metadata.resourceVersion;
+    next = versionOnly ? undefined : metadata.continue || undefined;
+    resourceVersion = metadata.resourceVersion;
   } while (next);
   return { items, resourceVersion };
 }
+
+/** The pages of one list, within a bound of bytes. */
+class Pages {
+  #limit: number;
+  /** Whether a page was longer than `SHORT_BYTES`. */
+  #long = false;
+
+  constructor(
+    private readonly client: Pick<Client, 'request'>,
+    private readonly path: string,
+    private readonly options: ListOptions,
+  ) {
+    this.#limit = options.versionOnly ? 1 : PAGE_SIZE;
+  }
+
+  /** Reads the page at a continue token, and calls `work`, which needs the whole page. */
+  async read(at: string | undefined, work: (page: Page) => Promise<void>): Promise<Page> {
+    for (;;) {
+      const release = this.#long ? await LONG_PAGES.take(this.options.signal ?? NEVER) : undefined;
+      try {
+        const page = await this.#request(at);
+        await work(page);
+        this.#limit = Math.min(PAGE_SIZE, Math.ceil(this.#limit * GROWTH));
+        return page;
+      } catch (error) {
+        if (!(error instanceof ResponseTooLarge) || !this.#shrink()) throw error;
+      } finally {
+        release?.();
+      }
+    }
+  }
+
+  /** @returns whether the page may be requested again */
+  #shrink(): boolean {
+    if (this.#long && this.#limit === 1) return false;
+    if (this.#long) this.#limit = Math.floor(this.#limit / 2);
+    this.#long = true;
+    return true;
+  }
+
+  #request(at: string | undefined): Promise<Page> {
+    const { labelSelector, fieldSelector, metadataOnly, signal } = this.options;
+    return this.client.request<Page>('GET', this.path, {
+      query: { limit: String(this.#limit), continue: at, labelSelector, fieldSelector },
+      mostBytes: this.#long ? MOST_BYTES : SHORT_BYTES,
+      ...(metadataOnly ? { accept: METADATA_LIST } : {}),
+      ...(signal ? { signal } : {}),
+    });
+  }
+}
+
+const NEVER = new AbortController().signal;

@@ -2,11 +2,12 @@ import { keepNewest } from '../keep-newest.js';
 import { defined } from '../../constructs/kit/defined.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import { READY } from '../../constructs/kit/health.js';
-import type { MetadataKeys } from '../../constructs/kit/labels.js';
+import { BUCKET, MANAGED_BY_LABEL, OWNER, type MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { childId, childOf, sameChild, unreadableChild, type Child } from './child.js';
 import type { OnUnusable } from './isolation.js';
+import { endingWith } from './kept-metadata.js';
 import type { Replacement } from './reflector.js';
 import { Multimap } from './multimap.js';
 import { Store } from './store.js';
@@ -183,7 +184,8 @@ export class ChildCache {
 
 /** By what an object is found and selected. */
 export function identityOf({ apiVersion, kind, metadata }: KubeObject): KubeObject {
-  const { name, namespace, labels } = metadata;
+  const { name, namespace } = metadata;
+  const labels = endingWith([MANAGED_BY_LABEL, OWNER, BUCKET], metadata.labels);
   return { apiVersion, kind, metadata: { name, ...defined({ namespace, labels }) } };
 }
 

@@ -1,6 +1,7 @@
 import { defined } from '../../constructs/kit/defined.js';
 import { cutBelow } from '../../constructs/kit/depth.js';
 import {
+  DATABASE_GRANT,
   dataEdits,
   GENERATED_ID,
   MANAGED_BY,
@@ -17,6 +18,7 @@ import {
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { identityOf } from './child-cache.js';
 import { forEach } from './isolation.js';
+import { endingWith, MOST_CHARACTERS } from './kept-metadata.js';
 import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
 
@@ -104,9 +106,10 @@ function isChild({ metadata }: KubeObject): boolean {
 
 function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
-  const labels = endingWith(OWNER, metadata.labels);
-  const annotations = endingWith(GENERATED_ID, metadata.annotations);
-  const edits = (labels ?? annotations) ? dataEdits(metadata) : [];
+  const labels = endingWith([OWNER], metadata.labels);
+  const annotations = endingWith([GENERATED_ID], metadata.annotations);
+  // Only whether there are any is read.
+  const edits = (labels ?? annotations) ? dataEdits(metadata).slice(0, 1) : [];
   return {
     apiVersion,
     kind,
@@ -118,19 +121,13 @@ function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   };
 }
 
-function endingWith(
-  end: string,
-  all: Readonly<Record<string, string>> = {},
-): Readonly<Record<string, string>> | undefined {
-  const kept = Object.entries(all).filter(([key]) => key.endsWith(end));
-  return kept.length === 0 ? undefined : Object.fromEntries(kept);
-}
-
 function withContent(object: KubeObject): KubeObject {
   const { spec, status } = cutBelow(object as Resource);
-  const { labels, ownerReferences } = object.metadata;
+  const { ownerReferences } = object.metadata;
+  const labels = endingWith([MANAGED_BY_LABEL, OWNER], object.metadata.labels);
+  const annotations = endingWith([DATABASE_GRANT], object.metadata.annotations, MOST_CHARACTERS);
   const { metadata, ...others } = metadataOnly(object);
-  // Owner and labels show whether a HorizontalPodAutoscaler belongs to KEDA.
-  const owner = { ...(labels ? { labels } : {}), ...(ownerReferences ? { ownerReferences } : {}) };
+  // Owner and label show whether a HorizontalPodAutoscaler belongs to KEDA.
+  const owner = defined({ labels, annotations, ownerReferences });
   return { ...others, metadata: { ...metadata, ...owner }, spec, status } as Resource;
 }

@@ -10,6 +10,7 @@ import {
 } from '../../constructs/kit/object.js';
 import { LAST_APPLIED } from '../../constructs/kit/well-known.js';
 import { forEach, type OnUnusable } from './isolation.js';
+import { keptMetadata } from './kept-metadata.js';
 import type { Replacement, Sink } from './reflector.js';
 import { usable } from './usable.js';
 import { isNewer } from './version.js';
@@ -236,15 +237,8 @@ export class ResourceStore implements Sink {
 
 /** Without the metadata that only the API server and kubectl read. */
 function entryOf(object: KubeObject): Entry {
-  const { managedFields: _managed, annotations, ...metadata } = object.metadata;
-  const { [LAST_APPLIED]: _applied, ...others } = annotations ?? {};
-  return {
-    resourceVersion: metadata.resourceVersion ?? '',
-    object: {
-      ...object,
-      metadata: { ...metadata, ...(Object.keys(others).length > 0 ? { annotations: others } : {}) },
-    },
-  };
+  const { resourceVersion = '' } = object.metadata;
+  return { resourceVersion, object: { ...object, metadata: keptMetadata(object) } };
 }
 
 /** The part of a resource that the operator does not write: without status and finalizers. */

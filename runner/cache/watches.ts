@@ -65,7 +65,7 @@ interface Watch {
   /** Whether the operator cannot work without it. */
   readonly required: boolean;
   readonly abort: AbortController;
-  readonly reflectors: readonly Reflector[];
+  readonly reflectors: Reflector[];
 }
 
 /** A change of a namespace that waits until all its kinds are listed. */
@@ -96,19 +96,21 @@ export class Watches {
     return this.#stop.signal;
   }
 
-  /** Begins to watch a kind. */
+  /** Begins to watch a kind. A second call adds a watch of other objects, or of other parts of them. */
   start(kind: ObjectKind, options: WatchOptions): void {
     const { namespaces } = this.props;
     const scopes = options.clusterScoped || namespaces.length === 0 ? [undefined] : namespaces;
-    const abort = new AbortController();
-    const signal = AbortSignal.any([this.#stop.signal, abort.signal]);
-    const reflectors = scopes.map((namespace) => this.#reflector(kind, options, namespace, signal));
     const required = !kind.optional && !options.clusterScoped;
-    this.#watches.set(kindId(kind), { kind, required, abort, reflectors });
+    const known = this.#watches.get(kindId(kind));
+    const watch = known ?? { kind, required, abort: new AbortController(), reflectors: [] };
+    this.#watches.set(kindId(kind), watch);
+    const signal = AbortSignal.any([this.#stop.signal, watch.abort.signal]);
+    const reflectors = scopes.map((namespace) => this.#reflector(kind, options, namespace, signal));
+    watch.reflectors.push(...reflectors);
     for (const reflector of reflectors) void reflector.run();
   }
 
-  /** Ends the watch of a kind. */
+  /** Ends the watches of a kind. */
   end(kind: ObjectKind): void {
     this.#watches.get(kindId(kind))?.abort.abort();
     this.#watches.delete(kindId(kind));
@@ -124,7 +126,7 @@ export class Watches {
   unsynced(): readonly { readonly kind: ObjectKind; readonly paths: readonly string[] }[] {
     return [...this.#watches.values()].flatMap(({ kind, reflectors }) => {
       const paths = reflectors.filter(({ synced }) => !synced).map(({ path }) => path);
-      return paths.length > 0 ? [{ kind, paths }] : [];
+      return paths.length > 0 ? [{ kind, paths: [...new Set(paths)] }] : [];
     });
   }
 

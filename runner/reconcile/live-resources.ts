@@ -9,6 +9,7 @@ import { isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { listAll } from '../api/list.js';
 import { resourcePath } from '../api/resource-path.js';
+import { keptAnnotations, keptMetadata } from '../cache/kept-metadata.js';
 import { usable } from '../cache/usable.js';
 import { withRecordedStatus } from './recorded-status.js';
 import type { Status } from './resource-status.js';
@@ -70,7 +71,9 @@ export class LiveResources {
   async #list({ kind }: Index, namespace: string): Promise<readonly KubeObject[]> {
     const own = this.kinds.get(kind);
     if (!own) return [];
-    const { items } = await listAll(this.client, resourcePath(own.api, namespace));
+    const { items } = await listAll(this.client, resourcePath(own.api, namespace), {
+      compact: (object) => ({ ...object, metadata: keptMetadata(object) }),
+    });
     return [...items].sort((a, b) => (keyOfObject(a) < keyOfObject(b) ? -1 : 1));
   }
 }
@@ -86,11 +89,11 @@ function isUnder<O extends KubeObject>(index: Index<O>, object: O, value: string
 
 /** What decides about the effects of a resource. */
 function essence(resource: Resource, { kind }: OwnKind): string {
-  const { uid, generation, deletionTimestamp, annotations = {} } = resource.metadata;
-  const { [LAST_APPLIED]: _applied, ...others } = annotations;
+  const { uid, generation, deletionTimestamp } = resource.metadata;
+  const annotations = keptAnnotations(resource) ?? {};
   const status = (resource.status ?? {}) as Readonly<Record<string, unknown>>;
   const done = [...kind.durableStatus, ...(kind.recordedStatus ?? [])].map(
     (field) => status[field] ?? null,
   );
-  return hashOf([uid, generation, deletionTimestamp ?? null, others, done]);
+  return hashOf([uid, generation, deletionTimestamp ?? null, annotations, done]);
 }

@@ -12,6 +12,7 @@ import {
   isAdmissionDenied,
   isGone,
   isQuotaExceeded,
+  ResponseTooLarge,
 } from '../../runner/api/api-error.js';
 import { type Client, createClient, type WatchEvent } from '../../runner/api/client.js';
 import { type Credentials, fixed } from '../../runner/api/credentials.js';
@@ -141,6 +142,26 @@ describe('a request', () => {
     for (let call = 0; call < 20; call++) await client.request('GET', '/version');
     // A second one is opened while the first is still being freed.
     assert.ok(connections() <= 2, `${connections()} connections`);
+  });
+
+  test('ends at the bound of its body, and is not sent again', async () => {
+    const long: Answer = (_, response) => response.end(Buffer.alloc(3_000_000, ' '));
+    const { client, requests } = await serve([long, ok]);
+    const path = '/api/v1/configmaps';
+    await assert.rejects(client.request('GET', path, { mostBytes: 2_000_000 }), (error: Error) => {
+      assert.ok(error instanceof ResponseTooLarge);
+      assert.equal(error.message, `GET ${path}: response is longer than 2000000 bytes`);
+      return true;
+    });
+    assert.equal(requests.length, 1);
+    assert.deepEqual(await client.request('GET', path, { mostBytes: 2_000_000 }), { kind: 'Fine' });
+  });
+
+  test('of a list ends at 16 MiB', async () => {
+    const { client } = await serve([
+      (_, response) => response.end(Buffer.alloc(17 * 1024 * 1024, ' ')),
+    ]);
+    await assert.rejects(client.request('GET', '/api/v1/pods'), ResponseTooLarge);
   });
 
   test('applies by server-side apply, forced', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { ResponseTooLarge } from '../../runner/api/api-error.js';
 import { lines } from '../../runner/api/lines.js';
 
 async function* chunked(...chunks: readonly (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
@@ -34,6 +35,11 @@ describe('lines', () => {
     const bytes = Buffer.from('größe €\n');
     const pieces = [...bytes].map((byte) => Uint8Array.of(byte));
     assert.deepEqual(await read(...pieces), ['größe €']);
+  });
+
+  test('of more than 16 MiB end the stream: no event of an API server is as long', async () => {
+    const chunk = Buffer.alloc(1024 * 1024, 'x');
+    await assert.rejects(read(...Array<Buffer>(17).fill(chunk)), ResponseTooLarge);
   });
 
   test('arrive as soon as they are complete', async () => {

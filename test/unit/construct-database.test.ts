@@ -17,9 +17,12 @@ import {
 import { type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { databaseSettings, settingProblems } from '../../constructs/frappe/database-settings.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 import { synthesize } from '../../constructs/kit/synth.js';
 import { resolveSite } from '../../constructs/site/resolve.js';
 import { siteCleanup } from '../../constructs/site/cleanup.js';
+import { DependencyTracker } from '../../runner/cache/dependencies.js';
+import { referenceSink } from '../../runner/cache/readable-sink.js';
 import { aBench, aReadyBench, aSecret, aServer, aSite, aReader } from '../golden/builders.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -278,6 +281,17 @@ suite('a server in another namespace', () => {
   test('is used where it grants its use', () => {
     const plan = planOf(bench, SITES.operator, APIS, [granting('shop, default')]);
     assert.equal(plan.server.host, 'server.databases.svc.cluster.local');
+  });
+  test('keeps its grant in the cache that benches read', () => {
+    const dependencies = new DependencyTracker({
+      ...{ settings: DEFAULT_SETTINGS, indexes: [], enqueue: () => undefined, now: () => 0 },
+    });
+    referenceSink(MariaDb, dependencies, () => true).upsert(granting('shop, default'));
+    const cached = [...dependencies.objects('MariaDB').values()];
+    assert.equal(
+      planOf(bench, SITES.operator, APIS, cached).server.host,
+      'server.databases.svc.cluster.local',
+    );
   });
   for (const [what, servers] of [
     ['does not exist', []],
