@@ -1,7 +1,6 @@
 import { defined } from '../../constructs/kit/defined.js';
 import { groupOf, type KubeObject, type ObjectMeta } from '../../constructs/kit/object.js';
-
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+import { LAST_APPLIED } from '../../constructs/kit/well-known.js';
 
 /** How many characters of annotations are kept of an object; of labels as many again. */
 export const MOST_CHARACTERS = 8 * 1024;

@@ -8,7 +8,6 @@ import {
   type Resource,
   namespaceOfKey,
 } from '../../constructs/kit/object.js';
-import { LAST_APPLIED } from '../../constructs/kit/well-known.js';
 import { forEach, type OnUnusable } from './isolation.js';
 import { keptMetadata } from './kept-metadata.js';
 import type { Replacement, Sink } from './reflector.js';

@@ -3,7 +3,6 @@ import type { ClusterReader, Index } from '../../constructs/kit/kind.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import { LAST_APPLIED } from '../../constructs/kit/well-known.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';

@@ -95,7 +95,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
           const result = await moved.drop();
           assert.equal(
             result.lastLine,
-            `app-operator: DatabaseServerMismatch: the database ${name} of ${site.name} is on 127.0.0.1:${port}, and 127.1:${port} refuses the site's password for ${name}: its database may belong to another site; nothing was touched; set the server back to 127.0.0.1:${port}, or annotate the AppSite with app-operator.io/skip-drop=true`,
+            `app-operator: DatabaseServerMismatch: the database ${name} of ${site.name} is on 127.0.0.1:${port}, and 127.1:${port} refuses the site's password for ${name}: its database may belong to another site; nothing was touched; set the server back to 127.0.0.1:${port}, or set the annotation skip-drop of the AppSite`,
           );
           assert.ok(names().includes(name));
           assert.ok(site.exists());
