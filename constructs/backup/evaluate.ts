@@ -183,7 +183,8 @@ function succeeded(backup: StoredBackup | undefined): ConditionResult {
 }
 
 function failed(why = 'BackupFailed: no reason is known'): ConditionResult {
-  const [, reason = 'BackupFailed', message = why] = /^([A-Za-z0-9]+): (.*)$/s.exec(why) ?? [];
+  const [, reason = 'BackupFailed', message = why] =
+    /^([A-Za-z][A-Za-z0-9]{0,254}): (.*)$/s.exec(why) ?? [];
   return conditionResult('Ready', 'False', reason, message);
 }
 

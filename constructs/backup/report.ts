@@ -1,3 +1,14 @@
+import { TERMINATION_MESSAGE_BYTES } from '../kit/constants.generated.js';
+import { defined } from '../kit/defined.js';
+import { isObject } from '../kit/is-object.js';
+import {
+  countIn,
+  locationIn,
+  matchingText,
+  parseReport,
+  shortText,
+  timeOfBackup,
+} from '../kit/job-report.js';
 import type { JobRun } from '../kit/kind.js';
 import type { StoredBackup } from './api.js';
 
@@ -8,50 +19,57 @@ export interface BackupReport {
   readonly backups: readonly StoredBackup[];
 }
 
+/** As in the schema of the status. */
+const MOST_BACKUPS = 50;
+/** Applications of one backup: all backups together must fit into an object of the API server. */
+const MOST_APPS = 50;
+const APP = /^\w[\w.-]{0,62}$/;
+const VERSION = /^[\x20-\x7e]{1,63}$/;
+
 /** Parses the termination message of a Job that succeeded; undefined if it is not a report. */
 export function readReport(message: string | undefined): BackupReport | undefined {
-  const { location, count, versions, backups } = parse(message);
-  if (typeof location !== 'string' || typeof count !== 'number') return undefined;
+  const report = parseReport(message) ?? {};
+  const location = locationIn(report['location']);
+  const count = countIn(report['count']);
+  const { versions, backups } = report;
+  if (location === undefined || count === undefined) return undefined;
   if (!Array.isArray(versions) || !Array.isArray(backups)) return undefined;
+  const stored = backups
+    .slice(0, MOST_BACKUPS)
+    .flatMap((row) => backupIn(row, location, versions) ?? []);
+  const byName = new Map(stored.map((backup) => [backup.name, backup]));
+  return { count, backups: [...byName.values()] };
+}
+
+/** A backup in its row: name, completion, size, 1 if complete, index of its versions. */
+function backupIn(
+  row: unknown,
+  location: string,
+  versions: readonly unknown[],
+): StoredBackup | undefined {
+  if (!Array.isArray(row)) return undefined;
+  const [name, completion, bytes, complete, index] = row as readonly unknown[];
+  const startTime = timeOfBackup(name);
+  const completionTime = timeOfBackup(completion);
+  const size = countIn(bytes, Number.MAX_SAFE_INTEGER);
+  if (typeof name !== 'string' || !startTime || !completionTime || size === undefined) {
+    return undefined;
+  }
   return {
-    count,
-    backups: (backups as readonly Row[]).map(([name, completion, size, complete, index]) => {
-      const [frameworkVersion, apps] = (versions as readonly Version[])[index] ?? [];
-      return {
-        name,
-        startTime: timeOf(name),
-        completionTime: timeOf(completion),
-        location: `${location}/${name}`,
-        size,
-        complete: complete === 1,
-        ...(frameworkVersion === undefined ? {} : { frameworkVersion }),
-        apps: Object.entries(apps ?? {}).map(([app, version]) => ({ name: app, version })),
-      };
-    }),
+    ...{ name, startTime, completionTime, location: `${location}/${name}`, size },
+    complete: complete === 1,
+    ...versionsIn(versions[countIn(index) ?? -1]),
   };
 }
 
-type Row = readonly [
-  name: string,
-  completion: string,
-  size: number,
-  complete: 0 | 1,
-  version: number,
-];
-type Version = readonly [framework: string, apps: Readonly<Record<string, string>>];
-
-/** `20250131T120000Z` in RFC 3339. */
-function timeOf(name: string): string {
-  return name.replace(/^(....)(..)(..)T(..)(..)(..)Z$/, '$1-$2-$3T$4:$5:$6Z');
-}
-
-function parse(message = ''): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(message);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
+/** `[framework, {app: version}]`. */
+function versionsIn(entry: unknown): Pick<StoredBackup, 'frameworkVersion' | 'apps'> {
+  const [framework, versions] = Array.isArray(entry) ? (entry as readonly unknown[]) : [];
+  const apps = Object.entries(isObject(versions) ? versions : {})
+    .filter(([app]) => APP.test(app))
+    .slice(0, MOST_APPS)
+    .map(([name, version]) => ({ name, version: matchingText(version, VERSION) ?? 'unknown' }));
+  return { ...defined({ frameworkVersion: matchingText(framework, VERSION) }), apps };
 }
 
 /** Why a Job failed, as its script said: `app-operator: <Reason>: <message>`. */
@@ -59,10 +77,12 @@ export function readFailure({ message = '', exitCode }: JobRun): {
   readonly reason: string;
   readonly message: string;
 } {
-  const failure = /^app-operator: ([A-Z][A-Za-z0-9]*): (.+)$/s.exec(message.trim());
+  const failure = /^app-operator: ([A-Z][A-Za-z0-9]{0,254}): (.+)$/s.exec(message.trim());
   const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`;
   return {
     reason: failure?.[1] ?? 'BackupFailed',
-    message: failure?.[2] ?? `the termination message has no reason${code}`,
+    message:
+      shortText(failure?.[2], TERMINATION_MESSAGE_BYTES) ??
+      `the termination message has no reason${code}`,
   };
 }

@@ -1,4 +1,5 @@
 import type { ConditionResult } from '../kit/condition.js';
+import { matchingItems, parseOutcome } from '../kit/job-report.js';
 import type { Observation } from '../kit/kind.js';
 import { benchNames } from '../kit/names.js';
 import { frappeImage } from '../frappe/image.js';
@@ -7,6 +8,9 @@ import type { BenchInputs } from './resolve.js';
 
 /** Sites may be on some previous images, while they are upgraded. */
 const MOST_IMAGES = 8;
+/** Name of a program, as the init Job reports it. */
+const PROGRAM = /^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,62}$/;
+const MOST_PROGRAMS = 8;
 
 /** Whether the init Job has reported where the bench's image has its assets. */
 export function knowsAssets({ spec, status }: AppBench): boolean {
@@ -26,7 +30,8 @@ export function assetsOf({
   const others = (before?.inSites ?? []).filter((other) => other !== image);
   // Without its result, as after the deletion of its pod, the image counts as a newer one.
   const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');
-  const { assets, missing = [] } = resultOf(run?.message);
+  const { assets, missing: reported } = parseOutcome(run?.message);
+  const missing = matchingItems(reported, PROGRAM, MOST_PROGRAMS);
   const inSites = assets === 'sites' ? [...others, image] : others;
   return {
     image,
@@ -40,19 +45,4 @@ export function printingCondition(assets: BenchAssets | undefined): readonly Con
   if (assets?.missing === undefined) return [];
   const message = `image ${assets.image}: it has no ${assets.missing.join(' and no ')}, which PDFs are printed with; use an image that has it: docs/printing.md`;
   return [{ type: 'Printing', status: 'False', reason: 'ProgramMissing', message }];
-}
-
-const SUCCEEDED = /^app-operator: Succeeded: (\{.*\})\s*$/;
-
-interface InitResult {
-  readonly assets?: unknown;
-  readonly missing?: readonly string[];
-}
-
-function resultOf(message = ''): InitResult {
-  try {
-    return JSON.parse(SUCCEEDED.exec(message)?.[1] ?? '{}') as InitResult;
-  } catch {
-    return {};
-  }
 }

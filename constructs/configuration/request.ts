@@ -1,5 +1,6 @@
 import type { FirstLogin } from './first-login.js';
 import type { SiteConfig } from '../kit/api.js';
+import { matchingItems, reasonIn, resultEntries, shortText } from '../kit/job-report.js';
 import type { Index } from '../kit/kind.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
 
@@ -37,28 +38,32 @@ export function requestsOf(kind: ConfigurationRequest['kind']): Index<Configurat
   };
 }
 
-type Entry = readonly [
-  outcome: ConfigurationResult['outcome'],
-  reason: string,
-  message: string,
-  keys: readonly string[],
-];
+const OUTCOMES = ['Changed', 'Unchanged', 'Failed'] as const;
+const MAX_MESSAGE = 1024;
+const KEY = /^[\w.-]{1,255}$/;
+const MOST_KEYS = 128;
 
-/** The results in the termination message of `site_configuration.py`: `{"results": {"<id>": entry}}`. */
+/**
+ * The results in the termination message of `site_configuration.py`: `{"results": {"<id>": [outcome,
+ * reason, message, keys]}}`. An entry of another form is a failure.
+ */
 export function resultsOf(
   message: string,
   time: string,
   namespace: string,
 ): readonly ConfigurationResult[] {
-  const { results } = JSON.parse(message) as { readonly results: Readonly<Record<string, Entry>> };
-  return Object.entries(results).map(([id, [outcome, reason, why, keys]]) => ({
-    apiVersion: '',
-    kind: 'ConfigurationResult',
-    metadata: { namespace, name: id },
-    outcome,
-    reason,
-    message: why,
-    keys,
-    time,
-  }));
+  return resultEntries(message).map(([id, [reported, code, why, keys]]) => {
+    const outcome = OUTCOMES.find((known) => known === reported);
+    const reason = reasonIn(code) ?? '';
+    return {
+      apiVersion: '',
+      kind: 'ConfigurationResult',
+      metadata: { namespace, name: id },
+      outcome: outcome ?? 'Failed',
+      reason,
+      message: outcome ? (shortText(why, MAX_MESSAGE) ?? '') : 'the Job reports no outcome',
+      keys: matchingItems(keys, KEY, MOST_KEYS),
+      time,
+    };
+  });
 }

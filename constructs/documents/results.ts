@@ -1,4 +1,13 @@
 import type { DocumentOutcome, DocumentRequest, DocumentResult } from '../kit/document.js';
+import { matchingItems, resultEntries, shortText } from '../kit/job-report.js';
+
+const OUTCOMES = [
+  ...['Created', 'Changed', 'Unchanged', 'Deleted', 'Disabled', 'Absent', 'Failed'],
+] as readonly DocumentOutcome[];
+const MAX_MESSAGE = 1024;
+/** Name of a field, or its path in a child table. */
+const FIELD = /^[\w .[\]-]{1,140}$/;
+const MOST_FIELDS = 100;
 
 type Entry = readonly [outcome: DocumentOutcome, message: string, ignored: readonly string[]];
 
@@ -11,8 +20,18 @@ export function resultsOf(
   time: string,
   namespace: string,
 ): readonly DocumentResult[] {
-  const { results } = JSON.parse(message) as { readonly results: Readonly<Record<string, Entry>> };
-  return Object.entries(results).map(([id, entry]) => resultOf(namespace, id, entry, time));
+  return resultEntries(message).map(([id, entry]) => resultOf(namespace, id, entryIn(entry), time));
+}
+
+/** An entry of another form is a failure: the request is done, and is repeated later. */
+function entryIn([reported, message, ignored]: readonly unknown[]): Entry {
+  const outcome = OUTCOMES.find((known) => known === reported);
+  if (!outcome) return ['Failed', 'the Job reports no outcome', []];
+  return [
+    outcome,
+    shortText(message, MAX_MESSAGE) ?? '',
+    matchingItems(ignored, FIELD, MOST_FIELDS),
+  ];
 }
 
 /** The result of a request that the script can say nothing of. */

@@ -1,7 +1,12 @@
 import { migrationsOfSite } from '../frappe/indexes.js';
 import type { SiteJob } from '../job/api.js';
 import type { BatchProgress } from '../kit/batch.js';
-import type { DocumentRequest, DocumentResult, SiteDocument } from '../kit/document.js';
+import type {
+  DocumentOutcome,
+  DocumentRequest,
+  DocumentResult,
+  SiteDocument,
+} from '../kit/document.js';
 import { parseDuration } from '../kit/duration.js';
 import { Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';
@@ -104,9 +109,30 @@ export function syncDocument(
     data,
     known,
     request,
-    result: reader.get('DocumentResult', namespace, id, identity<DocumentResult>),
+    result: checked(
+      document,
+      reader.get('DocumentResult', namespace, id, identity<DocumentResult>),
+    ),
     progress: reader.get('DocumentProgress', namespace, spec.siteRef.name, identity<BatchProgress>),
   };
+}
+
+/** Outcomes of a document that should exist. */
+const REQUESTED: ReadonlySet<DocumentOutcome> = new Set([
+  ...(['Created', 'Changed', 'Unchanged', 'Failed'] as const),
+]);
+
+/**
+ * A result. The Job may report anything: for a document that should exist, the outcome of a removal is
+ * a failure, since the status has no value for it.
+ */
+function checked(
+  { state }: SiteDocument,
+  result: DocumentResult | undefined,
+): DocumentResult | undefined {
+  if (!result || state !== 'present' || REQUESTED.has(result.outcome)) return result;
+  const message = `the Job reports the outcome ${result.outcome}, which was not requested`;
+  return { ...result, outcome: 'Failed', message };
 }
 
 /** What the status says of an earlier comparison with the same inputs. */

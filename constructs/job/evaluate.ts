@@ -223,7 +223,7 @@ function failed({ pending }: Observed, run: JobRun, result: JobResult): Conditio
 }
 
 function ending(exitCode: number | undefined, log: string): string {
-  const line = log.trimEnd().split('\n').at(-1)?.trim().slice(0, LINE);
+  const line = log.trimEnd().split('\n').at(-1)?.trim().slice(0, LINE).toWellFormed();
   const code = exitCode === undefined ? 'nothing is left of its pod' : `exit code ${exitCode}`;
   return line ? `${code}: ${line}` : code;
 }

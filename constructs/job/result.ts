@@ -1,3 +1,5 @@
+import { TERMINATION_MESSAGE_BYTES } from '../kit/constants.generated.js';
+import { countIn, parseReport, reasonIn } from '../kit/job-report.js';
 import type { JobRun } from '../kit/kind.js';
 
 /** The fields of the termination message of site_job.py that the operator uses. */
@@ -11,29 +13,11 @@ export interface JobResult {
 
 /** The result of a run. Its pod may be deleted or killed, or may never have started the script. */
 export function resultOf({ exitCode, message = '' }: JobRun): JobResult {
-  const report = parse(message);
+  const report = parseReport(message);
+  const log = report ? report['log'] : message;
   return {
-    exitCode: exitCode ?? number(report?.['exitCode']),
-    reason: text(report?.['reason']),
-    log: report ? (text(report['log']) ?? '') : message,
+    exitCode: exitCode ?? countIn(report?.['exitCode']),
+    reason: reasonIn(report?.['reason']),
+    log: typeof log === 'string' ? log.slice(-TERMINATION_MESSAGE_BYTES).toWellFormed() : '',
   };
-}
-
-function parse(message: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(message);
-    return typeof value === 'object' && value !== null
-      ? (value as Readonly<Record<string, unknown>>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function number(value: unknown): number | undefined {
-  return typeof value === 'number' ? value : undefined;
-}
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }

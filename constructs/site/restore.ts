@@ -4,7 +4,17 @@ import { type BackupStore, backupStore, requireStoreSecrets } from '../frappe/ba
 import { RESTORE_FAILED } from '../kit/constants.generated.js';
 import { conditionResult, type ConditionResult } from '../kit/condition.js';
 import { Waiting } from '../kit/errors.js';
+import { defined } from '../kit/defined.js';
 import { hashOf } from '../kit/hash.js';
+import { isObject } from '../kit/is-object.js';
+import {
+  locationIn,
+  matchingText,
+  parseOutcome,
+  shortText,
+  timeIn,
+  timeOfBackup,
+} from '../kit/job-report.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
 import { metadataKeysOf } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
@@ -174,29 +184,33 @@ function lastRestored({
 }: Observation<AppSite, SiteInputs>): RestoredBackup | undefined {
   const { init } = siteNames(resource.metadata.name);
   const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');
-  const report = parse(run?.message)['restored'] as Partial<RestoreReport> | undefined;
-  const { name, time, location, before, encryptionKey, requests } = report ?? {};
-  if (!name || !time || !location || !encryptionKey || !requests) return undefined;
-  return {
-    name,
-    time,
-    from: location,
-    ...(before === undefined ? {} : { before }),
-    encryptionKey,
-    requests,
-  };
+  return restoredIn(parseOutcome(run?.message)['restored']);
 }
 
-interface RestoreReport extends Omit<RestoredBackup, 'from'> {
-  readonly location: string;
+/** Path of a folder on the bench's volume. */
+const FOLDER = /^[\x21-\x7e]{1,512}$/;
+const REQUEST = /^[A-Za-z0-9-]{1,64}$/;
+const MOST_REQUESTS = 50;
+
+/** What the Job has restored; undefined where a part is missing, or is not of the form that the Job writes. */
+function restoredIn(report: unknown): RestoredBackup | undefined {
+  if (!isObject(report)) return undefined;
+  const name = timeOfBackup(report['name']) && shortText(report['name'], 16);
+  const time = timeIn(report['time']);
+  const from = locationIn(report['location']);
+  const before = matchingText(report['before'], FOLDER);
+  const encryptionKey = KEYS.find((key) => key === report['encryptionKey']);
+  const requests = requestsIn(report['requests']);
+  if (!name || !time || !from || !encryptionKey || !requests) return undefined;
+  return { name, time, from, ...defined({ before }), encryptionKey, requests };
 }
 
-const SUCCEEDED = /^app-operator: Succeeded: (\{.*\})\s*$/;
+const KEYS = ['Secret', 'Backup'] as const satisfies readonly RestoredBackup['encryptionKey'][];
 
-function parse(message = ''): Readonly<Record<string, unknown>> {
-  try {
-    return JSON.parse(SUCCEEDED.exec(message)?.[1] ?? '{}') as Record<string, unknown>;
-  } catch {
-    return {};
-  }
+/** The last requests; undefined where one is missing: a request that is not known is carried out again. */
+function requestsIn(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const last: readonly unknown[] = value.slice(-MOST_REQUESTS);
+  const requests = last.flatMap((request) => matchingText(request, REQUEST) ?? []);
+  return requests.length === last.length ? requests : undefined;
 }

@@ -1,3 +1,5 @@
+import { cutText } from '../cut-text.js';
+
 /** The body of a failed call, as far as this project reads it (`metav1.Status`). */
 export interface StatusBody {
   readonly code?: number;
@@ -17,21 +19,33 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** The API server responded with an error. The message never quotes a secret or a token. */
+/** The API server quotes values that it refuses, at any length. */
+const MAX_MESSAGE = 4 * 1024;
+/** Of the causes in an error, so many are kept. */
+const MAX_CAUSES = 100;
+const MAX_CAUSE = 1024;
+
+/**
+ * The API server responded with an error. The message never quotes a secret or a token, and has at
+ * most about 4 KiB.
+ */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
+  readonly details: StatusDetails & {
+    /** From the header `Retry-After`. */
+    readonly retryAfterMs?: number | undefined;
+  };
+
   constructor(
     /** HTTP status code; for the last line of a watch, the code in it. */
     readonly status: number,
     /** `Status.reason`, such as `NotFound`; empty if the server gave none. */
     readonly reason: string,
-    readonly details: StatusDetails & {
-      /** From the header `Retry-After`. */
-      readonly retryAfterMs?: number | undefined;
-    },
+    details: ApiError['details'],
     message: string,
   ) {
-    super(message);
+    super(cutText(message, MAX_MESSAGE));
+    this.details = withShortCauses(details);
   }
 
   /** How long the server asks to wait before a retry, in milliseconds. */
@@ -151,6 +165,16 @@ function denialIn(message: string): string {
 function withoutMessages(details: StatusDetails = {}): StatusDetails {
   const { causes, ...rest } = details;
   return causes ? { ...rest, causes: causes.map(({ message: _, ...cause }) => cause) } : rest;
+}
+
+function withShortCauses(details: ApiError['details']): ApiError['details'] {
+  const { causes } = details;
+  if (!causes) return details;
+  const short = causes.slice(0, MAX_CAUSES).map((cause) => {
+    const { message } = cause;
+    return message === undefined ? cause : { ...cause, message: cutText(message, MAX_CAUSE) };
+  });
+  return { ...details, causes: short };
 }
 
 function parseStatus(body: string): StatusBody {

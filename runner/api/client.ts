@@ -133,7 +133,8 @@ class HttpClient implements Client {
       mostBytes: options.mostBytes ?? (verb === 'list' ? MOST_BYTES : Infinity),
     };
     if (options.body !== undefined) {
-      request.body = JSON.stringify(options.body);
+      const json = JSON.stringify(options.body);
+      request.body = contentType === APPLY_PATCH ? yamlOf(json) : json;
       request.headers['content-type'] = contentType;
     }
     const idempotent = method !== 'POST';
@@ -288,6 +289,23 @@ interface Outgoing {
   body?: string;
   readonly fence?: Fence | undefined;
   readonly mostBytes?: number;
+}
+
+/** Characters that YAML refuses in a text or reads as line breaks, and halves of characters. */
+const NOT_YAML = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|\\ud[89a-f][0-9a-f]{2}/;
+/** The same, and other escapes, of which none may be read from its middle. */
+const ESCAPED = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|\\(?:ud[89a-f][0-9a-f]{2}|.)/g;
+
+/**
+ * JSON that the API server reads as it is meant: it reads the body of an apply as YAML, refuses some
+ * characters there, and folds others.
+ */
+function yamlOf(json: string): string {
+  if (!NOT_YAML.test(json)) return json;
+  return json.replace(ESCAPED, (found) => {
+    if (found.startsWith('\\')) return found.length > 2 ? '\\ufffd' : found;
+    return `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
 }
 
 function verbOf(method: Method, path: string, contentType: string): Verb {

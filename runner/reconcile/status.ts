@@ -139,7 +139,7 @@ function conditionsOf(input: StatusInput): readonly Condition[] {
         type,
         status,
         reason,
-        message: message.slice(0, 32_000),
+        message: message.slice(0, 32_000).toWellFormed(),
         observedGeneration: generation,
         lastTransitionTime:
           previous?.status === status

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { createLogger as createWinston, format, type Logger as Winston, transports } from 'winston';
+import { cutText } from '../cut-text.js';
 import type { Config } from '../config/config.js';
 import type { LogEncoder, LogLevel } from '../config/operator-flags.js';
 import { redact, redactText } from './redact.js';
@@ -67,6 +68,9 @@ class FieldLogger implements Logger {
   }
 }
 
+/** A longer text of a field is cut: an error may quote what a tenant has written. */
+const MAX_TEXT = 8 * 1024;
+
 interface Line {
   readonly level: string;
   readonly message: unknown;
@@ -77,7 +81,7 @@ function encode({ level, message, fields }: Line, encoder: LogEncoder): string {
   const { logger, error, ...rest } = (fields ?? {}) as Fields;
   const ts = new Date().toISOString();
   const body: Record<string, unknown> = {
-    ...(redact(rest) as object),
+    ...(redact(rest, { text }) as object),
     ...(error !== undefined && errorFields(error, level)),
   };
   if (encoder === 'json') {
@@ -99,12 +103,17 @@ function encode({ level, message, fields }: Line, encoder: LogEncoder): string {
 }
 
 function errorFields(error: unknown, level: string): Fields {
-  if (!(error instanceof Error)) return { error: redact(error) };
+  if (!(error instanceof Error)) return { error: redact(error, { text }) };
   const stack = level === 'error' || level === 'debug' ? error.stack : undefined;
   return {
-    error: redactText(messages(error).join(': ')),
-    ...(stack !== undefined && { stacktrace: redactText(stack) }),
+    error: text(messages(error).join(': ')),
+    ...(stack !== undefined && { stacktrace: text(stack) }),
   };
+}
+
+/** A text as it is logged. */
+function text(value: string): string {
+  return redactText(cutText(value, MAX_TEXT));
 }
 
 /** The messages of an error and of its causes. */

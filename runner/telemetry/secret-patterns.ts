@@ -55,10 +55,13 @@ const QUOTE = `\\\\?["']?`;
 const SLASH = `\\\\?\\/`;
 const URL_TEXT = `[^\\s"'<>\\\\]+`;
 
+/** A word that contains the name of a database client. The search starts only at the beginning of a word. */
+const CLIENT = `(?<![\\w-])(?=[\\w-]*\\b(?:mysql|mariadb))[\\w-]+(?![\\w-])`;
+/** In a word, before a token: the search starts only at the beginning of a word. */
+const IN_WORD = `(?<![\\w-])[\\w-]*?(?<![A-Za-z0-9])`;
+
 /** Formats that are secrets wherever they are found. */
 const TOKENS: readonly string[] = [
-  // JSON Web Tokens
-  'eyJ[\\w-]{5,}\\.[\\w-]{5,}(?:\\.[\\w-]*){0,3}',
   // Amazon, Alibaba, Google, Azure
   '(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,}',
   'LTAI[A-Za-z0-9]{12,}',
@@ -79,8 +82,7 @@ const TOKENS: readonly string[] = [
   'SG\\.[\\w-]{16,}\\.[\\w-]{16,}',
   'key-[0-9a-f]{32}',
   '(?:[prs]k|rzp)_(?:live|test)_[A-Za-z0-9]{10,}',
-  // Anthropic and OpenAI, Hugging Face, DigitalOcean, Vault, age
-  'sk-(?=[\\w-]*\\d)[\\w-]{20,}',
+  // Hugging Face, DigitalOcean, Vault, age
   'hf_[A-Za-z0-9]{20,}',
   'do[opr]_v1_[0-9a-f]{20,}',
   'hv[bs]\\.[\\w-]{20,}',
@@ -133,7 +135,19 @@ const RULES: readonly Rule[] = [
   { pattern: /(?<name>:\/\/[^\s/:@"]*:)(?<value>[^\s/"]+)(?=@)/g },
   { pattern: /(?<name>:\/\/)(?<value>[\w-]{20,})(?=@)/g },
   { pattern: /(?<name>(?<![\w.-])[\w.-]{1,64}:)(?<value>[^\s@/"']{1,128})(?=@(?:tcp|unix)\()/g },
+  // JSON Web Tokens. Of a word without a dot after it, nothing else is read.
+  {
+    pattern: new RegExp(
+      `(?<name>(?=(?<![\\w-])[\\w-]+\\.[\\w-]{5})${IN_WORD})(?<value>eyJ[\\w-]{5,}\\.[\\w-]{5,}(?:\\.[\\w-]*){0,3})`,
+      'g',
+    ),
+  },
   { pattern: new RegExp(`(?<![A-Za-z0-9])(?:${TOKENS.join('|')})`, 'g') },
+  // Keys of Anthropic and OpenAI.
+  {
+    pattern: new RegExp(`(?<name>${IN_WORD})(?<value>sk-[\\w-]{20,})`, 'g'),
+    isSecret: (value) => /\d/.test(value),
+  },
   // Secret access keys of Amazon: 40 characters in mixed case. Hashes and names are in lower case.
   {
     pattern: /(?<![\w/+.@-])[A-Za-z0-9/+]{40}(?![\w/+=-])/g,
@@ -153,9 +167,8 @@ const RULES: readonly Rule[] = [
     isSecret: isSecretValue,
   },
   // Database clients: `mysql -psecret`, `redis-cli -a secret`; SQL.
-  {
-    pattern: /(?<name>\b(?:mysql|mariadb)[\w-]*[^\n|;]{1,200}?\s-p)(?<value>[^\s"'\\]+)/g,
-  },
+  { pattern: new RegExp(`(?<name>${CLIENT}[^\\n|;]{1,200}?\\s-p)(?<value>[^\\s"'\\\\]+)`, 'g') },
+  { pattern: new RegExp(`(?<name>${CLIENT}\\s-p)(?<value>[^\\s"'\\\\]+)`, 'g') },
   { pattern: /(?<name>\bredis-cli\b[^\n|;]{0,200}?\s-a\s+)(?<value>[^\s"'\\]+)/g },
   { pattern: /(?<name>\b(?:curl|wget)\b[^\n|;]{0,200}?\s(?:-u|--user)\s+[^\s:]+:)(?<value>\S+)/g },
   { pattern: /(?<name>\bidentified\s+by\s+(?:password\s+)?)(?<value>'[^'\n]+'|"[^"\n]+")/gi },
@@ -246,6 +259,6 @@ function isSecretNamed(value: string, matched: string): boolean {
 
 /** A word of prose that is no word of a language: it has digits and letters, or other characters. */
 function isPasswordLike(value: string): boolean {
-  const word = value.replace(/[.:!?)]+$/, '');
+  const word = value.replace(/(?<![.:!?)])[.:!?)]+$/, '');
   return (/\d/.test(word) && /[a-z]/i.test(word)) || /\w[!@#$%^&*+~]/.test(word);
 }

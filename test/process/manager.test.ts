@@ -87,7 +87,7 @@ class Cluster implements Client {
   ]);
 
   /** The events of a watch, by the resource, such as `appbenchs`. */
-  readonly events = new Map<string, readonly WatchEvent<KubeObject>[]>();
+  readonly events = new Map<string, readonly WatchEvent[]>();
   /** The watches whose events are delivered. */
   readonly delivered = new Set<string>();
 
@@ -210,14 +210,17 @@ const benches = (count: number): readonly KubeObject[] =>
     spec: SPEC,
   }));
 
-/** The values of a metric by its labels, without those that are 0. */
+/** The values of a metric by its labels; a 0 is left out. */
 async function valuesOf(
   metrics: OperatorMetrics,
   name: string,
 ): Promise<Readonly<Record<string, number>>> {
   const { body } = await metrics.exposition();
   const lines = body.split('\n').filter((line) => line.startsWith(`app_operator_${name}{`));
-  const values = lines.map((line) => [/{(.*)}/.exec(line)?.[1] ?? '', Number(line.split(' ')[1])]);
+  const values = lines.map((line): [string, number] => [
+    /{(.*)}/.exec(line)?.[1] ?? '',
+    Number(line.split(' ')[1]),
+  ]);
   return Object.fromEntries(values.filter(([, value]) => value !== 0));
 }
 

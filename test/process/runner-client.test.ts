@@ -172,6 +172,17 @@ describe('a request', () => {
     assert.equal(requests[0].headers['content-type'], 'application/apply-patch+yaml');
   });
 
+  test('applies any text: the API server reads the body as YAML, which refuses some characters', async () => {
+    const { client, requests } = await serve([ok]);
+    const text = 'a\u007f\u0080\u0085 \u2028\ufffe"\\\\ud800 \u{1f600} \n é';
+    await client.apply('/x', { text, half: 'x\ud83d', [text]: 1 }, 'me');
+    const body = requests[0]?.body ?? '';
+    assert.doesNotMatch(body, /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]|[^\\]\\ud/);
+    assert.deepEqual(JSON.parse(body), { text, half: 'x\ufffd', [text]: 1 });
+    await client.request('PATCH', '/x', { body: { text } });
+    assert.equal(requests[1]?.body, JSON.stringify({ text }));
+  });
+
   test('is counted by verb', async () => {
     const { client, seen } = await serve([ok]);
     await client.request('GET', '/api/v1/namespaces/a/configmaps');

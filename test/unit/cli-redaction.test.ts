@@ -44,6 +44,12 @@ describe('the redaction of a report', () => {
     ['PWD=/home/frappe', 'PWD=/home/frappe'],
     ['Authorization: Bearer abcdefgh', 'Authorization: [redacted] [redacted]'],
     ['mysql://root:hunter2@db:3306', 'mysql://root:[redacted]@db:3306'],
+    ['mysql -phunter2 shop', 'mysql -p[redacted] shop'],
+    ['mysqldump -phunter2 shop', 'mysqldump -p[redacted] shop'],
+    ['shop-mysql-0: mysql -h db -phunter2', 'shop-mysql-0: mysql -h db -p[redacted]'],
+    ['my-mariadb-client  -u root -phunter2', 'my-mariadb-client  -u root -p[redacted]'],
+    ['x-sk-abcdefghijklmnopqrst0', 'x-[redacted]'],
+    ['x-eyJhbGciOi.eyJzdWIiOi.abc', 'x-[redacted]'],
     ['the password is wrong', 'the password is wrong'],
     ['passwordless: true', 'passwordless: true'],
   ];
@@ -67,6 +73,14 @@ describe('the redaction of a report', () => {
     ['addresses', 'a:a://a:a?key'.repeat(77_000), 'a:a://a:a?key'],
     ['base64', 'eyJhbGciOi/+A1b2'.repeat(62_500), 'eyJhbGciOi'],
     ['prose', 'password for x is token pin '.repeat(36_000), 'password for'],
+    ['names of a database client', 'mysql-'.repeat(166_000), 'mysql-mysql-'],
+    ['words that are names of a database client', 'mysql '.repeat(166_000), 'mysql mysql'],
+    ['database clients and dashes', 'mariadb -'.repeat(111_000), 'mariadb -mariadb'],
+    ['database clients and tabs', 'mysql\t'.repeat(166_000), 'mysql\tmysql'],
+    ['a database client and spaces', `mysql${' '.repeat(1_000_000)}`, 'mysql  '],
+    ['begins of JSON Web Tokens', 'eyJ-'.repeat(250_000), 'eyJ-eyJ-'],
+    ['begins of keys in a word', 'sk-'.repeat(333_000), 'sk-sk-'],
+    ['marks after a password', `password ${'!'.repeat(1_000_000)}a`, 'password !!'],
     ['spaces after a secret word', `token${' '.repeat(1_000_000)}`, 'token  '],
   ];
   for (const [what, line, begins] of LONG) {

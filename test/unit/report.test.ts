@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { ApiError } from '../../runner/api/api-error.js';
+import { ApiError, isInvalid } from '../../runner/api/api-error.js';
 import { reportOf } from '../../runner/reconcile/report.js';
 
 describe('a refusal has the reason that its advice fits', () => {
@@ -28,4 +28,33 @@ describe('a refusal has the reason that its advice fits', () => {
       assert.ok(report.statusResult.ready.message.includes(message), 'it shows who refuses');
     });
   }
+});
+
+describe('the message of an API error', () => {
+  const long = 'mysql-'.repeat(60_000);
+  const MOST = 4 * 1024;
+  const quoting = ApiError.ofStatus('PATCH /apis/x/status', {
+    code: 500,
+    message: `failed to create typed patch object: .status.assets.missing: duplicate entries for key [="${long}"]`,
+    details: {
+      causes: [
+        { field: 'status.log', message: long },
+        ...Array<object>(1_000).fill({ message: 'm' }),
+      ],
+    },
+  });
+
+  test('is cut, since it may quote a value of any length', () => {
+    assert.ok(quoting.message.length < MOST + 40, `${quoting.message.length} characters`);
+    assert.match(quoting.message, /^PATCH .*… \(\d+ more characters\)$/);
+    assert.ok(String(quoting.stack).length < MOST + 4_096);
+    const { causes = [] } = quoting.details;
+    assert.equal(causes.length, 100);
+    assert.ok(JSON.stringify(causes).length < 8_192);
+    assert.equal(causes[0]?.field, 'status.log');
+  });
+
+  test('still says what kind of refusal it is', () => {
+    assert.equal(isInvalid(quoting), true);
+  });
 });

@@ -105,6 +105,36 @@ describe('errors', () => {
   });
 });
 
+describe('a long text is cut before it is searched for secrets', () => {
+  const long = 'mysql-'.repeat(175_000);
+  const MOST = 8 * 1024;
+  const cut = (text: unknown): void => {
+    assert.match(String(text), /… \(\d+ more characters\)$/);
+    assert.ok(String(text).length < MOST + 40, `${String(text).length} characters`);
+  };
+
+  test('the message of an error, its stack and a field', () => {
+    const error = new Error(long, { cause: new Error(long) });
+    const line = only((log) => {
+      log.error('Failed', { error, detail: long, nested: [{ [long]: new Error(long) }] });
+    });
+    for (const text of [line['error'], line['stacktrace'], line['detail']]) cut(text);
+    const [nested = {}] = line['nested'] as readonly Readonly<Record<string, unknown>>[];
+    for (const text of Object.entries(nested).flat()) cut(text);
+  });
+
+  test('what was thrown and is no error', () => {
+    const line = only((log) => {
+      log.error('Failed', { error: `${long}password=hunter2x` });
+    });
+    cut(line['error']);
+    assert.equal(
+      String(line['error']).slice(MOST),
+      `… (${6 * 175_000 + 17 - MOST} more characters)`,
+    );
+  });
+});
+
 describe('secrets never show', () => {
   const cases: readonly (readonly [string, unknown])[] = [
     ['under a telling key', { password: 'hunter2x' }],
