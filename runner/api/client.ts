@@ -122,23 +122,9 @@ class HttpClient implements Client {
   }
 
   async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
-    const call = `${method} ${path}`;
-    const contentType = options.contentType ?? (method === 'PATCH' ? MERGE_PATCH : JSON_TYPE);
-    const verb = verbOf(method, path, contentType);
-    const request: Outgoing = {
-      ...{ call, verb, method },
-      path: withQuery(path, options.query),
-      headers: { accept: options.accept ?? JSON_TYPE },
-      fence: options.fence,
-      mostBytes: options.mostBytes ?? (verb === 'list' ? MOST_BYTES : Infinity),
-    };
-    if (options.body !== undefined) {
-      const json = JSON.stringify(options.body);
-      request.body = contentType === APPLY_PATCH ? yamlOf(json) : json;
-      request.headers['content-type'] = contentType;
-    }
+    const request = outgoing(method, path, options);
     const idempotent = method !== 'POST';
-    const limit = limited(options, call);
+    const limit = limited(options, request.call);
     try {
       for (let attempt = 1; ; attempt++) {
         const { result, error } = await this.attempt(request, limit.signal, options.answer);
@@ -289,6 +275,24 @@ interface Outgoing {
   body?: string;
   readonly fence?: Fence | undefined;
   readonly mostBytes?: number;
+}
+
+function outgoing(method: Method, path: string, options: RequestOptions): Outgoing {
+  const contentType = options.contentType ?? (method === 'PATCH' ? MERGE_PATCH : JSON_TYPE);
+  const verb = verbOf(method, path, contentType);
+  const request: Outgoing = {
+    ...{ call: `${method} ${path}`, verb, method },
+    path: withQuery(path, options.query),
+    headers: { accept: options.accept ?? JSON_TYPE },
+    fence: options.fence,
+    mostBytes: options.mostBytes ?? (verb === 'list' ? MOST_BYTES : Infinity),
+  };
+  if (options.body !== undefined) {
+    const json = JSON.stringify(options.body);
+    request.body = contentType === APPLY_PATCH ? yamlOf(json) : json;
+    request.headers['content-type'] = contentType;
+  }
+  return request;
 }
 
 /** Characters that YAML refuses in a text or reads as line breaks, and halves of characters. */
