@@ -24,7 +24,10 @@ const READ = 5;
 /** How long a Job whose pods have not ended is not read again, unless it changes. */
 const AGAIN_MS = 10_000;
 
-/** A cached result; with a time, pods existed and none had ended. */
+/**
+ * A cached result, with its message as the pod has it: unpacked, it may have 1 MB. With a time, pods existed
+ * and none had ended.
+ */
 interface Result {
   readonly ended: Ended | undefined;
   readonly pending?: { readonly at: number; readonly version: string };
@@ -64,11 +67,12 @@ export class JobRuns {
   /** How the last pod of a Job ended; undefined if its pods were deleted. */
   async ended(job: Child): Promise<Ended | undefined> {
     const known = this.#results.get(job.uid);
-    if (known && this.#isFresh(known, job)) return known.ended;
-    const result = await this.#read(job);
-    if (this.#results.size >= KEPT) this.#results.clear();
-    this.#results.set(job.uid, result);
-    return result.ended;
+    const result = known && this.#isFresh(known, job) ? known : await this.#read(job);
+    if (result !== known) {
+      if (this.#results.size >= KEPT) this.#results.clear();
+      this.#results.set(job.uid, result);
+    }
+    return result.ended && unpacked(result.ended);
   }
 
   #isFresh({ pending }: Result, { resourceVersion }: Child): boolean {
@@ -83,7 +87,10 @@ export class JobRuns {
     for (const metadata of pods.slice(0, READ)) {
       const pod = await readPod<PodObject>(this.client, namespace, metadata);
       const terminated = pod?.status?.containerStatuses?.[0]?.state?.terminated;
-      if (terminated) return { ended: unpacked(terminated) };
+      if (terminated) {
+        const { exitCode, message } = terminated;
+        return { ended: { exitCode, ...(message === undefined ? {} : { message }) } };
+      }
     }
     if (pods.length === 0) return { ended: undefined };
     // The Job controller reports a failed Job before its last pod has ended.

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 
 import { metadataKeysFor } from '../../constructs/kit/labels.js';
@@ -161,6 +163,25 @@ describe('the runs of Jobs', () => {
       },
     };
     assert.equal((await new JobRuns(client).ended(A))?.message, 'left');
+  });
+
+  test('are kept as their pods have them: unpacked, a message may have 1 MB', async () => {
+    const packed = `gz:${gzipSync('0'.repeat(1_000_000)).toString('base64')}`;
+    const api = new PodApi([aPod('a', '2026-01-01T00:00:00Z', ended(0, packed))]);
+    const runs = new JobRuns(api);
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let index = 0; index < 300; index++) {
+      const name = `j${index}`;
+      api.pods = [aPod(name, '2026-01-01T00:00:00Z', ended(0, packed))];
+      const result = await runs.ended(aJob(name, '2026-01-01T00:00:00Z', 'Complete'));
+      assert.equal(result?.message?.length, 1_000_000);
+    }
+    collect();
+    const kept = process.memoryUsage().heapUsed - before;
+    assert.ok(kept < 100_000_000, `${kept} bytes are kept`);
   });
 
   test('compressed termination messages are decompressed', async () => {
