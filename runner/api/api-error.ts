@@ -22,7 +22,7 @@ export interface StatusDetails {
 /** The API server quotes values that it refuses, at any length. */
 const MAX_MESSAGE = 4 * 1024;
 /** Of the causes in an error, so many are kept. */
-const MAX_CAUSES = 4_000;
+const MAX_CAUSES = 100;
 const MAX_CAUSE = 1024;
 
 /**

@@ -6,10 +6,11 @@ import type { Problem } from '../../constructs/kit/errors.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
-import { ApiError } from '../../runner/api/api-error.js';
+import { ApiError, type StatusBody } from '../../runner/api/api-error.js';
 import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
+import { closeTransport, openTransport, type Transport } from '../../runner/api/transport.js';
 import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { chosenMinor } from '../../testbed/controlplane/versions.js';
 import { CHANGES, REFUSED, UNKNOWN_FIELDS } from '../unit/schema-corpus.js';
@@ -33,15 +34,20 @@ interface Crd {
 
 let cluster: ControlPlane;
 let client: Client;
+/** The same server, without the bounds of the operator's client. */
+let raw: Transport;
 before(async () => {
   cluster = await startControlPlane({ kwokNodes: 0, controllerManager: false, scheduler: false });
-  client = createClient({ credentials: await loadCredentials(cluster.kubeconfig, {}) });
+  const credentials = await loadCredentials(cluster.kubeconfig, {});
+  client = createClient({ credentials });
+  raw = openTransport((await credentials.access()).endpoint, 8);
   for (const definition of DEFINITIONS) {
     await client.request('POST', resourcePath(CRD), { body: crdOf(definition) });
   }
   for (const definition of DEFINITIONS) await established(definition.plural);
 });
 after(async () => {
+  await closeTransport(raw);
   await client.close();
   await cluster.stop();
 });
@@ -77,7 +83,7 @@ async function ask(
     return { object: await client.request<Resource>(method, path, { query, body: manifest }) };
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 422) throw error;
-    const causes = error.details.causes ?? [];
+    const causes = await allCauses(method, resourcePath(kind, 'default', name), manifest);
     return {
       problems: causes
         .filter(({ field }) => field !== '<nil>')
@@ -86,6 +92,21 @@ async function ask(
         .map(({ field = '', message = '' }) => ({ path: field, message })),
     };
   }
+}
+
+/** All causes of a refusal: an `ApiError` keeps the first ones. The request is repeated as a dry run. */
+async function allCauses(
+  method: 'POST' | 'PUT',
+  path: string,
+  manifest: Manifest,
+): Promise<NonNullable<StatusBody['details']>['causes'] & object> {
+  const { body } = await raw.requests.request({
+    ...{ origin: raw.origin, path: `${raw.prefix}${path}?dryRun=All`, method },
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(manifest),
+  });
+  const { details } = (await body.json()) as StatusBody;
+  return details?.causes ?? [];
 }
 
 /** A value of another type than a number with a format. */
