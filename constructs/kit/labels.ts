@@ -23,6 +23,9 @@ export const BUCKET = '/bucket';
 /** End of the annotation's name on a database server that lists the namespaces which may use it. */
 export const DATABASE_GRANT = '/allow-databases-from';
 
+/** End of the annotation's name on a site or an Ingress that lists the namespaces which may have its host names. */
+export const HOST_GRANT = '/allow-host-from';
+
 /** End of the annotation's name that identifies the values of a generated Secret. */
 export const GENERATED_ID = '/generated-id';
 
@@ -78,7 +81,7 @@ export function metadataKeysFor(group: string) {
      * Annotation on an AppSite or an Ingress: the namespaces whose sites may serve its host names too,
      * separated by commas.
      */
-    allowHostFrom: `${group}/allow-host-from`,
+    allowHostFrom: `${group}${HOST_GRANT}`,
     /**
      * Annotation on a server of a database operator: the namespaces whose benches may use it too,
      * separated by commas.

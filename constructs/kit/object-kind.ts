@@ -1,6 +1,7 @@
 import { defined } from './defined.js';
+import { endingWith } from './ending-with.js';
 import type { HealthRule } from './health.js';
-import { MANAGED_BY_LABEL } from './labels.js';
+import { HOST_GRANT, MANAGED_BY_LABEL } from './labels.js';
 import type { KubeObject, Resource } from './object.js';
 
 /** A kind of object in the Kubernetes API: enough to watch it, apply it and write RBAC for it. */
@@ -117,25 +118,20 @@ function modesOfClaim(object: KubeObject): KubeObject {
   } as Resource;
 }
 
-/** Of the annotations with grants that are kept of an Ingress. */
-const MOST_GRANTS = 8;
+/** The longest grant of an Ingress that is kept: users may write any text. */
 const MOST_OF_GRANT = 8 * 1024;
 
 /** An Ingress with its host names, its age, its owner and its annotations of a grant. */
 function hostsOfIngress(object: KubeObject): KubeObject {
   const { spec } = object as Resource<{ readonly rules?: readonly { readonly host?: string }[] }>;
-  const { name, namespace, creationTimestamp, ownerReferences, annotations = {} } = object.metadata;
-  // The operator reads one of them, and users may write any number, of any length.
-  const grants = Object.entries(annotations)
-    .filter(([key, value]) => key.endsWith('/allow-host-from') && value.length <= MOST_OF_GRANT)
-    .slice(0, MOST_GRANTS);
+  const { name, namespace, creationTimestamp, ownerReferences } = object.metadata;
+  const annotations = endingWith([HOST_GRANT], object.metadata.annotations, MOST_OF_GRANT);
   return {
     apiVersion: object.apiVersion,
     kind: object.kind,
     metadata: {
       name,
-      ...defined({ namespace, creationTimestamp, ownerReferences }),
-      ...(grants.length > 0 ? { annotations: Object.fromEntries(grants) } : {}),
+      ...defined({ namespace, creationTimestamp, ownerReferences, annotations }),
     },
     spec: { rules: (spec.rules ?? []).map(({ host }) => ({ ...(host ? { host } : {}) })) },
   } as Resource;

@@ -4,7 +4,7 @@ import { ingressesByHost, sitesByPublicHost, type IngressLike } from '../frappe/
 import { isOlder, nameOwnerOf, type NameOwner } from '../frappe/name-conflict.js';
 import { Stalled, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { metadataKeysFor, metadataKeysOf } from '../kit/labels.js';
+import { HOST_GRANT, metadataKeysOf } from '../kit/labels.js';
 import type { KubeObject } from '../kit/object.js';
 import { policyOf } from '../kit/tenant-policy.js';
 import type { AppSite } from './api.js';
@@ -119,9 +119,8 @@ function siteOwnerOf(site: AppSite): SiteOwner {
 /** An Ingress does not name the API group of our kinds, which is the annotation's prefix. */
 function ingressOwnerOf(ingress: IngressLike): IngressOwner {
   const { annotations = {}, ownerReferences = [] } = ingress.metadata;
-  const [, suffix = ''] = metadataKeysFor('').allowHostFrom.split('/');
   const grants = Object.entries(annotations)
-    .filter(([key]) => key.endsWith(`/${suffix}`))
+    .filter(([key]) => key.endsWith(HOST_GRANT))
     .map(([, namespaces]) => namespaces)
     .join(',');
   const owner = ownerReferences.find(({ kind, controller }) => controller && kind === 'AppSite');

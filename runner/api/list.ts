@@ -15,6 +15,10 @@ export interface ListOptions {
   /** Reads the version only: one page of one object. */
   readonly versionOnly?: boolean;
   readonly signal?: AbortSignal;
+  /** Objects of a page at most. @default 500 */
+  readonly pageSize?: number;
+  /** Pages that are read; what follows is left out. @default all */
+  readonly mostPages?: number;
   /** What of each object is kept until the last page has arrived. @default the whole object */
   readonly compact?: ((object: KubeObject) => KubeObject) | undefined;
 }
@@ -51,11 +55,12 @@ export async function listAll(
   path: string,
   options: ListOptions = {},
 ): Promise<ObjectList> {
-  const { versionOnly, signal, compact } = options;
+  const { versionOnly, mostPages = Infinity, signal, compact } = options;
   const items: KubeObject[] = [];
   const pages = new Pages(client, path, options);
   let next: string | undefined;
   let resourceVersion: string;
+  let read = 0;
   do {
     const { metadata } = await pages.read(next, async (page) => {
       // The items of a list have no kind.
@@ -69,12 +74,14 @@ export async function listAll(
     });
     next = versionOnly ? undefined : metadata.continue || undefined;
     resourceVersion = metadata.resourceVersion;
-  } while (next);
+    read += 1;
+  } while (next && read < mostPages);
   return { items, resourceVersion };
 }
 
 /** The pages of one list, within a bound of bytes. */
 class Pages {
+  readonly #most: number;
   #limit: number;
   /** Whether a page was longer than `SHORT_BYTES`. */
   #long = false;
@@ -84,7 +91,8 @@ class Pages {
     private readonly path: string,
     private readonly options: ListOptions,
   ) {
-    this.#limit = options.versionOnly ? 1 : PAGE_SIZE;
+    this.#most = options.versionOnly ? 1 : (options.pageSize ?? PAGE_SIZE);
+    this.#limit = this.#most;
   }
 
   /** Reads the page at a continue token, and calls `work`, which needs the whole page. */
@@ -94,7 +102,7 @@ class Pages {
       try {
         const page = await this.#request(at);
         await work(page);
-        this.#limit = Math.min(PAGE_SIZE, Math.ceil(this.#limit * GROWTH));
+        this.#limit = Math.min(this.#most, Math.ceil(this.#limit * GROWTH));
         return page;
       } catch (error) {
         if (!(error instanceof ResponseTooLarge) || !this.#shrink()) throw error;

@@ -1,5 +1,6 @@
 import { keepNewest } from '../keep-newest.js';
 import { defined } from '../../constructs/kit/defined.js';
+import { endingWith } from '../../constructs/kit/ending-with.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import { READY } from '../../constructs/kit/health.js';
 import { BUCKET, MANAGED_BY_LABEL, OWNER, type MetadataKeys } from '../../constructs/kit/labels.js';
@@ -7,7 +8,6 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { childId, childOf, sameChild, unreadableChild, type Child } from './child.js';
 import type { OnUnusable } from './isolation.js';
-import { endingWith } from './kept-metadata.js';
 import type { Replacement } from './reflector.js';
 import { Multimap } from './multimap.js';
 import { Store } from './store.js';

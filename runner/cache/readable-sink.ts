@@ -1,5 +1,6 @@
 import { defined } from '../../constructs/kit/defined.js';
 import { cutBelow } from '../../constructs/kit/depth.js';
+import { endingWith } from '../../constructs/kit/ending-with.js';
 import {
   DATABASE_GRANT,
   dataEdits,
@@ -18,7 +19,7 @@ import {
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { identityOf } from './child-cache.js';
 import { forEach } from './isolation.js';
-import { endingWith, MOST_CHARACTERS } from './kept-metadata.js';
+import { MOST_CHARACTERS } from './kept-metadata.js';
 import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
 

@@ -1,8 +1,9 @@
+import { defined } from '../../constructs/kit/defined.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
-import { METADATA_LIST } from '../api/media-type.js';
+import { listAll } from '../api/list.js';
 import { resourcePath } from '../api/resource-path.js';
 
 /** Not watched: pods are listed only to explain a failure, or to read the result of a Job. */
@@ -22,12 +23,6 @@ export interface PodOwner {
   readonly uid?: string;
 }
 
-interface Page {
-  readonly metadata?: { readonly continue?: string };
-  /** null in an empty list of metadata. */
-  readonly items: readonly KubeObject[] | null;
-}
-
 /**
  * The metadata of the pods with a label whose controller is the owner, newest first. Whoever may create
  * pods can set the label, and give a pod any size: only metadata is listed, up to a number of pods.
@@ -38,16 +33,11 @@ export async function ownedPods(
   owner: PodOwner,
   labelSelector: string,
 ): Promise<readonly KubeObject[]> {
-  const path = resourcePath(Pod, owner.namespace);
-  const owned: KubeObject[] = [];
-  let next: string | undefined;
-  for (let page = 0; page < PAGES; page++) {
-    const query = { labelSelector, limit: String(PAGE_SIZE), continue: next };
-    const list = await client.request<Page>('GET', path, { query, accept: METADATA_LIST });
-    owned.push(...(list.items ?? []).filter((pod) => isOwned(pod, owner)).map(compact));
-    next = list.metadata?.continue;
-    if (!next) break;
-  }
+  const { items } = await listAll(client, resourcePath(Pod, owner.namespace), {
+    ...{ labelSelector, metadataOnly: true, pageSize: PAGE_SIZE, mostPages: PAGES },
+    compact,
+  });
+  const owned = items.filter((pod) => isOwned(pod, owner));
   return owned.sort((a, b) => createdAt(b).localeCompare(createdAt(a)));
 }
 
@@ -67,21 +57,19 @@ export async function readPod<P extends KubeObject>(
 }
 
 function isOwned({ metadata }: KubeObject, { kind, name, uid }: PodOwner): boolean {
-  const controller = metadata.ownerReferences?.find((reference) => reference.controller);
+  const [controller] = metadata.ownerReferences ?? [];
   if (!controller) return false;
   return kind === 'Deployment'
     ? controller.kind === 'ReplicaSet' && controller.name.startsWith(`${name}-`)
     : controller.uid === uid;
 }
 
-/** What callers need: the rest of a page is garbage before the next page arrives. */
+/** What is read of a pod, of its owner references the controller. */
 function compact({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, uid, creationTimestamp, deletionTimestamp } = metadata;
-  const times = {
-    ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
-    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-  };
-  return { apiVersion, kind, metadata: { name, ...(uid === undefined ? {} : { uid }), ...times } };
+  const ownerReferences = metadata.ownerReferences?.filter(({ controller }) => controller);
+  const kept = defined({ uid, creationTimestamp, deletionTimestamp, ownerReferences });
+  return { apiVersion, kind, metadata: { name, ...kept } };
 }
 
 function createdAt({ metadata }: KubeObject): string {

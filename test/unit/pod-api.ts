@@ -46,6 +46,7 @@ export class PodApi implements Pick<Client, 'request'> {
     const end = limit === 'all' ? found.length : start + Number(limit);
     const items = found.slice(start, end);
     return {
+      ...{ apiVersion: 'v1', kind: 'PodList' },
       metadata: end < found.length ? { continue: String(end) } : {},
       items: partial ? items.map(({ metadata }) => ({ metadata })) : items,
     };

@@ -161,7 +161,8 @@ describe('the messages of the pods of an unhealthy child', () => {
       request: <T>(_: string, path: string, options?: object): Promise<T> => {
         const ofEvents = path === '/apis/events.k8s.io/v1/namespaces/ns/events';
         if (ofEvents) answers.push(options);
-        return Promise.resolve({ items: ofEvents ? events : [] } as T);
+        const list = { apiVersion: 'v1', kind: 'List', metadata: {} };
+        return Promise.resolve({ ...list, items: ofEvents ? events : [] } as T);
       },
     };
     assert.equal(

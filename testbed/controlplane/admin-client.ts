@@ -11,6 +11,7 @@ import {
   type WatchEvent,
 } from '../../runner/api/client.js';
 import { fixed } from '../../runner/api/credentials.js';
+import { listAll } from '../../runner/api/list.js';
 import { deadline } from '../timeouts.js';
 import type { Credential } from './certificate.js';
 
@@ -60,9 +61,14 @@ export class AdminClient {
     return this.#client.request(method, path, { body, contentType, timeoutMs: REQUEST_TIMEOUT_MS });
   }
 
-  /** What a path returns for this `Accept`, such as the metadata of a list. */
+  /** What a path returns for this `Accept`. */
   get(path: string, accept: string): Promise<unknown> {
     return this.#client.request('GET', path, { accept, timeoutMs: REQUEST_TIMEOUT_MS });
+  }
+
+  /** The metadata of all objects of a collection. */
+  async listMetadata(path: string): Promise<readonly KubeObject[]> {
+    return (await listAll(this.#client, path, { metadataOnly: true })).items;
   }
 
   /** The events of a watch until the server ends it, as the operator's client has them. */

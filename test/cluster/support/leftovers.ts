@@ -3,9 +3,7 @@
  * the API server answers two requests for each of its seventy kinds, whether it has objects of them or not.
  */
 import { objectKind } from '../../../constructs/kit/definition.js';
-import type { KubeObject } from '../../../constructs/kit/object.js';
 import { DEFINITIONS } from '../../../constructs/registry.js';
-import { METADATA_LIST } from '../../../runner/api/media-type.js';
 import { type AdminClient, ifExists } from '../../../testbed/controlplane/admin-client.js';
 
 /** Collections of the whole cluster, of which a file's own objects are deleted. */
@@ -38,7 +36,7 @@ export type Names = ReadonlyMap<string, ReadonlySet<string>>;
 export async function clusterWide(api: AdminClient): Promise<Names> {
   const lists = [NAMESPACES, ...CLUSTER_WIDE].map(
     async (collection): Promise<[string, ReadonlySet<string>]> => {
-      const items = await metadataOf(api, collection);
+      const items = await api.listMetadata(collection);
       return [collection, new Set(items.map(({ metadata }) => metadata.name))];
     },
   );
@@ -90,7 +88,7 @@ async function emptyIn(
   namespaces: ReadonlySet<string>,
 ): Promise<void> {
   const kept = KEPT[plural] ?? '';
-  const items = (await metadataOf(api, `${version}/${plural}`)).filter(
+  const items = (await api.listMetadata(`${version}/${plural}`)).filter(
     ({ metadata }) => namespaces.has(metadata.namespace ?? '') && metadata.name !== kept,
   );
   const inNamespace = (namespace = ''): string => `${version}/namespaces/${namespace}/${plural}`;
@@ -146,14 +144,4 @@ async function namespacedCollections(api: AdminClient): Promise<readonly Collect
         })),
     )
     .filter(({ plural }) => plural !== 'events');
-}
-
-interface MetadataList {
-  /** null in an empty list. */
-  readonly items: readonly KubeObject[] | null;
-}
-
-async function metadataOf(api: AdminClient, path: string): Promise<readonly KubeObject[]> {
-  const list = (await api.get(path, METADATA_LIST)) as MetadataList;
-  return list.items ?? [];
 }
