@@ -18,6 +18,7 @@ const CONCURRENCY = availableParallelism() + 2;
 const ELSEWHERE = ['unit', 'golden', 'e2e'];
 /** Files that take more than half a minute beside two others, by their measured time. */
 const LONGEST: readonly string[] = [
+  'checks',
   'jobs/site-restore',
   'jobs/site-backup',
   'jobs/site-init',
