@@ -418,6 +418,8 @@ export interface SiteDatabaseStatus {
   /** Host of the server.
    * @maxLength 253 */
   readonly host: string;
+  /** Port of the server. */
+  readonly port?: Port;
   /** Name of the database, and of its user.
    * @maxLength 64 */
   readonly name: string;

@@ -1,3 +1,4 @@
+import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { NO_TLS, tlsPod } from '../frappe/database-tls.js';
@@ -7,6 +8,7 @@ import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';
 import { databaseAdmin } from './database-admin.js';
+import { otherServer } from './database-status.js';
 import { identity } from './job-environment.js';
 
 export interface SiteDropProps {
@@ -50,10 +52,21 @@ export class SiteDrop extends Construct {
           ...(drops && site.status?.appliedHash !== undefined
             ? [{ name: 'WAS_READY', value: '1' }]
             : []),
+          ...(admin.containers.length > 0 ? recordedServerEnv(site, database) : []),
         ],
         extraMounts: [...admin.mounts, ...tls.mounts],
         resources: bench.componentResources.workerDefault,
       },
     });
   }
+}
+
+/** The server of the site's database according to its status, if the bench names another one now. */
+function recordedServerEnv(site: AppSite, database: SiteDatabasePlan): readonly k8s.EnvVar[] {
+  const recorded = otherServer(site, database);
+  if (!recorded) return [];
+  return [
+    { name: 'DB_RECORDED_HOST', value: recorded.host },
+    { name: 'DB_RECORDED_PORT', value: String(recorded.port) },
+  ];
 }

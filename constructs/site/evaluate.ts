@@ -24,6 +24,7 @@ import { siteWorkerScale } from './chart.js';
 import type { SiteInputs } from './inputs.js';
 import { siteWorkersWanted } from './resolve.js';
 import { databaseCondition } from './database-ready.js';
+import { databaseStatus } from './database-status.js';
 import { siteUrl } from './site-config.js';
 import { realtimeCondition, realtimeProbes } from './realtime.js';
 import { evaluateRestore } from './restore.js';
@@ -90,12 +91,7 @@ export function evaluateSite(
       socialLogins: socialLogins(resource, inputs.configuration),
       restored: restore.restored,
       siteURL: siteUrl(certificate?.status === 'True', inputs.domain),
-      database: {
-        provider: inputs.database.server.provider,
-        host: inputs.database.server.host,
-        name: inputs.database.name,
-        ...(inputs.database.server.tls ? { tls: inputs.database.server.tls.mode } : {}),
-      },
+      database: databaseStatus(observation),
       apps: inputs.apps,
       ...(resource.spec.workloads === 'Dedicated'
         ? {

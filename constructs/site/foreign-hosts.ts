@@ -23,6 +23,8 @@ interface IngressOwner extends HostOwner {
 }
 
 interface SiteOwner extends HostOwner {
+  /** The host name of its status, which a site has got before its Ingress exists. */
+  readonly accepted: string | undefined;
   readonly bench: string;
   readonly siteName: string;
   readonly domain: string | undefined;
@@ -30,8 +32,8 @@ interface SiteOwner extends HostOwner {
 }
 
 /**
- * An Ingress with the host name of another namespace's site would take its visitors. The namespace that
- * serves the host name keeps it; of two that serve it, the older one.
+ * An Ingress with the host name of another namespace's site would take its visitors. The one that serves
+ * the host name keeps it, then the one whose status has it; of two alike, the older one.
  * @throws Stalled for each host name that another namespace has
  */
 export function refuseForeignHosts(
@@ -64,23 +66,24 @@ export function foreignHosts(
 }
 
 function isTaken(site: AppSite, host: string, reader: ClusterReader): boolean {
-  const { namespace = 'default', name } = site.metadata;
+  const { namespace = 'default' } = site.metadata;
   const ingresses = reader.list(ingressesByHost, host, ingressOwnerOf);
   const sites = reader
     .list(sitesByPublicHost, host, siteOwnerOf)
     .filter((other) => other.namespace !== namespace && isPublic(other, host, reader));
-  const serves = (owner: HostOwner): boolean =>
-    ingresses.some((ingress) => isOf(ingress, owner) || ingress === owner);
-  const mine = { ...nameOwnerOf(site), namespace };
-  const servedHere = ingresses.some((ingress) => isOf(ingress, { ...mine, name }));
+  const mine = siteOwnerOf(site);
+  const rankOf = (owner: SiteOwner | IngressOwner): number => {
+    if (ingresses.some((ingress) => isOf(ingress, owner) || ingress === owner)) return 2;
+    return 'accepted' in owner && owner.accepted === host ? 1 : 0;
+  };
   // An Ingress that was made for a site is the site's, whose age and grants count.
   const others = ingresses.filter(
     (ingress) => ingress.namespace !== namespace && !sites.some((other) => isOf(ingress, other)),
   );
   return [...sites, ...others].some((other) => {
     if (isGranted(other, namespace)) return false;
-    const servedThere = serves(other);
-    return servedThere === servedHere ? isOlder(other, mine) : servedThere;
+    const ahead = rankOf(other) - rankOf(mine);
+    return ahead === 0 ? isOlder(other, mine) : ahead > 0;
   });
 }
 
@@ -111,9 +114,12 @@ function hostOwnerOf(object: KubeObject, grants: string | undefined): HostOwner 
 }
 
 function siteOwnerOf(site: AppSite): SiteOwner {
-  const { benchRef, siteName, domain, aliases = [] } = site.spec;
+  const { benchRef, siteName, domain, aliases = [], ingress } = site.spec;
   const grants = site.metadata.annotations?.[metadataKeysOf(site).allowHostFrom];
-  return { ...hostOwnerOf(site, grants), bench: benchRef.name, siteName, domain, aliases };
+  // Without an Ingress nothing was refused.
+  const accepted = ingress?.enabled ? site.status?.siteURL?.replace(/^https?:\/\//, '') : undefined;
+  const owner = { ...hostOwnerOf(site, grants), accepted };
+  return { ...owner, bench: benchRef.name, siteName, domain, aliases };
 }
 
 /** An Ingress does not name the API group of our kinds, which is the annotation's prefix. */

@@ -1802,6 +1802,13 @@ export const status: Schema = {
       properties: {
         provider: { type: 'string', description: 'Kind of server.', enum: ['mariadb', 'postgres'] },
         host: { type: 'string', description: 'Host of the server.', maxLength: 253 },
+        port: {
+          type: 'integer',
+          format: 'int32',
+          description: 'Port of the server.',
+          minimum: 1,
+          maximum: 65535,
+        },
         name: {
           type: 'string',
           description: 'Name of the database, and of its user.',

@@ -3,7 +3,8 @@
 Environment
   RESTORE_ID         hash of the wanted restore: each is done once. Absent: no restore; an
                      unfinished one is undone
-  RESTORE_NAME       name of the backup; absent: the newest complete one
+  RESTORE_NAME       name of the backup; absent: the newest complete one whose time is not in the
+                     future
   RESTORE_OWNER      `<namespace>/<SiteBackup>` of the backup; absent: any
   RESTORE_CONFIRMED  1: the data of an existing site may be replaced
   STORE_*, S3_*      the backup's store, see backup_store.py; absent: not known yet
@@ -31,8 +32,8 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,15 @@ from site_records import read_marker, read_site_config
 from site_state import SiteSettings, update_site_config
 from site_upgrade import CLOSED_KEYS, DUMP, Upgrade
 from store_base import Store
-from stored_backup import CONFIG, NAME, Manifest, download, manifest_of, stored_backups
+from stored_backup import (
+    CONFIG,
+    NAME,
+    Manifest,
+    download,
+    manifest_of,
+    name_of,
+    stored_backups,
+)
 from unpacking import unpack
 from volume_files import (
     directories_in,
@@ -70,6 +79,8 @@ ENVIRONMENT_KEYS = re.compile(
     r"admin_password|extra_config|" + "|".join(CLOSED_KEYS)
 )
 MAX_REQUESTS = 50
+# A backup of another node, whose clock is a little ahead, is not of the future.
+CLOCK_SKEW = timedelta(minutes=5)
 
 # Fails if the image cannot work on a backup at this location, of apps in these versions.
 CheckVersions = Callable[[str, Mapping[str, str]], None]
@@ -184,10 +195,10 @@ class Restore:
             raise JobError("InvalidInput", f"RESTORE_NAME {name!r} is not the name of a backup")
         owner = os.environ.get("RESTORE_OWNER", "")
         if not name:
-            for manifest in stored_backups(store):
-                if manifest.get("complete") and owner in ("", manifest.get("owner")):
-                    return manifest
-            raise JobError("BackupMissing", f"{store.location()} has no complete backup")
+            chosen = newest(stored_backups(store), owner, datetime.now(timezone.utc))
+            if chosen is None:
+                raise JobError("BackupMissing", f"{store.location()} has no complete backup")
+            return chosen
         found = manifest_of(store, name)
         if found is None:
             raise JobError("BackupMissing", f"{store.location()} has no backup {name}")
@@ -387,6 +398,28 @@ class Restore:
         if self.is_wanted:
             outcome["restore"] = "Unconfirmed" if self.has_store else "Unknown"
         return outcome
+
+
+def newest(manifests: Iterable[Manifest], owner: str, now: datetime) -> Manifest | None:
+    """The newest complete backup of `manifests`, which are sorted; '' is any owner.
+
+    Backups of the future come from a wrong clock: each would be the newest until its time. They are
+    chosen only if there are no others.
+    """
+    latest = name_of(now + CLOCK_SKEW)
+    future: list[Manifest] = []
+    for manifest in manifests:
+        if not manifest.get("complete") or owner not in ("", manifest.get("owner")):
+            continue
+        if manifest["name"] <= latest:
+            for other in future:
+                log(f"{other['name']} is not restored: its time is in the future")
+            return manifest
+        future.append(manifest)
+    if not future:
+        return None
+    log("all complete backups have a time in the future: the newest of them is restored")
+    return future[0]
 
 
 def load_request(backup: str, code: Mapping[str, Any]) -> dict[str, Any]:

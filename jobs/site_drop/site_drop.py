@@ -9,12 +9,15 @@ Environment
                    page, until a site_init.py of the same owner enables it
   WAS_READY        1: the site was complete once, so the database is its own even if its files do
                    not exist
+  DB_RECORDED_HOST, DB_RECORDED_PORT  the server that the status of the AppSite names, if it is not
+                   the one of DB_HOST and DB_PORT
   WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG
 
 The Job refuses a directory of another owner or of none, and a database that the site does not
 record. On another server than the recorded one, it drops the database only if the site's password
-is accepted there. It drops the database first: the files have the record of the site's database, so
-a repeated Job still finds it.
+is accepted there. Without a record in the files, it drops no database if the status names another
+server. It drops the database first: the files have the record of the site's database, so a repeated
+Job still finds it.
 """
 
 import os
@@ -36,9 +39,12 @@ from site_state import (
     is_begun_in_database,
     is_fresh,
     is_incomplete,
+    recorded_database,
     update_site_config,
 )
 from volume_files import exists, is_directory, is_file, remove_file, remove_tree, rename
+
+OTHERWISE = ", or set the annotation skip-drop of the AppSite"
 
 
 def check_ownership(settings: SiteSettings) -> None:
@@ -75,13 +81,26 @@ def has_database(settings: SiteSettings) -> bool:
     return not is_incomplete(settings.site) or is_begun_in_database(settings)
 
 
+def check_server_of_status(settings: SiteSettings) -> None:
+    """Fails if the status names another server, and the files name none."""
+    host, port = os.environ.get("DB_RECORDED_HOST"), os.environ.get("DB_RECORDED_PORT")
+    if not host or recorded_database(settings)["dbHost"]:
+        return
+    raise JobError(
+        "DatabaseServerMismatch",
+        f"the database {settings.db_name} of {settings.site_name} is on {host}:{port} according to "
+        "the status of its AppSite, and the site has no files that name "
+        f"{settings.db_host}:{settings.db_port}: a database {settings.db_name} there may belong to "
+        f"another site; nothing was touched; set the server back to {host}:{port}{OTHERWISE}",
+    )
+
+
 def check_server(settings: SiteSettings, database: Server) -> None:
     """Fails if the site's database is on another server than the Job's."""
     if is_fresh(settings.site):
         return
     passwords = [read_site_config(settings.site).get("db_password", "")]
-    otherwise = ", or set the annotation skip-drop of the AppSite"
-    if site_database.check_recorded_server(settings, database, passwords, otherwise):
+    if site_database.check_recorded_server(settings, database, passwords, OTHERWISE):
         # For a repeated Job: the password cannot be checked once the user is dropped.
         marker = {**read_marker(settings.site), **database_record(settings)}
         write_json(settings.site / MARKER, marker)
@@ -120,6 +139,7 @@ def drop_database(settings: SiteSettings) -> bool:
             f"a database {settings.db_name} is retained"
         )
         return False
+    check_server_of_status(settings)
     database = site_database.database_server(settings)
     database.wait()
     try:

@@ -113,3 +113,53 @@ def test_the_configuration_names_the_server_if_the_marker_of_an_earlier_release_
 def test_a_site_that_records_no_server_is_dropped(site: Path) -> None:
     write(site, {"owner": "team/shop", "state": "complete"}, {})
     assert site_drop.drop_database(SiteSettings())
+
+
+RECORDED_SERVER = {"DB_RECORDED_HOST": "old", "DB_RECORDED_PORT": "3307", "WAS_READY": "1"}
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in RECORDED_SERVER.items():
+        monkeypatch.setenv(name, value)
+
+
+def remove(site: Path) -> None:
+    for name in (".app-operator.json", "site_config.json"):
+        (site / name).unlink()
+    (site / "locks").rmdir()
+    site.rmdir()
+
+
+@pytest.mark.usefixtures("recorded")
+def test_without_files_only_the_database_of_the_server_in_the_status_is_dropped(site: Path) -> None:
+    remove(site)
+    assert "is on old:3307 according to the status" in refusal()
+
+
+@pytest.mark.usefixtures("recorded")
+def test_files_without_a_server_do_not_override_the_status(site: Path) -> None:
+    write(site, {"owner": "team/shop", "state": "complete"}, {"db_password": "own"})
+    refusal()
+
+
+@pytest.mark.usefixtures("recorded")
+def test_files_with_a_server_override_the_status(site: Path) -> None:
+    assert site_drop.drop_database(SiteSettings())
+
+
+def test_without_files_and_without_another_server_in_the_status_the_database_is_dropped(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove(site)
+    monkeypatch.setenv("WAS_READY", "1")
+    assert site_drop.drop_database(SiteSettings())
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_site_that_was_never_ready_has_no_database_to_refuse(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove(site)
+    monkeypatch.delenv("WAS_READY")
+    assert not site_drop.drop_database(SiteSettings())

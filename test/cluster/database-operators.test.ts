@@ -355,6 +355,7 @@ describe('a database operator', () => {
       assert.deepEqual(at(live, 'status.database'), {
         provider: 'postgres',
         host,
+        port: 5432,
         name: at(role, 'spec.name'),
       });
     });

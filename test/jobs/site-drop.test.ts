@@ -114,6 +114,25 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.ok(!names().includes(name));
       });
 
+      it('drops no database on another server than the one of the status, without files', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        rmSync(site.path(), { recursive: true });
+        const port = String(database.port);
+        const recorded = { DB_RECORDED_HOST: 'old.example.com', DB_RECORDED_PORT: '3307' };
+        const moved = site.with({ WAS_READY: '1', DB_PASSWORD: '', ...recorded });
+        const result = await moved.drop();
+        assert.equal(
+          result.lastLine,
+          `app-operator: DatabaseServerMismatch: the database ${name} of ${site.name} is on old.example.com:3307 according to the status of its AppSite, and the site has no files that name 127.0.0.1:${port}: a database ${name} there may belong to another site; nothing was touched; set the server back to old.example.com:3307, or set the annotation skip-drop of the AppSite`,
+        );
+        assert.ok(names().includes(name));
+        const back = await moved.with({ DB_RECORDED_HOST: '', DB_RECORDED_PORT: '' }).drop();
+        assert.match(back.lastLine, /"databaseDropped": true, "filesRemoved": false/);
+        assert.ok(!names().includes(name));
+      });
+
       it('drops the rest if files or database do not exist', async () => {
         const site = aSite(bench, database);
         await site.init();

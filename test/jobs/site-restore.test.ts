@@ -145,6 +145,11 @@ describeOnServers('a restore', (servers) => {
       manifest: { owner: 'team/another' },
     });
     backUp(servers, source, store, { name: LATER, manifest: { complete: false } });
+    // Of a node whose clock was ahead.
+    backUp(servers, source, store, {
+      name: '29990101T000000Z',
+      manifest: { owner: 'team/nightly' },
+    });
     mkdirSync(join(store.directory, PREFIX, '20250301T120000Z'));
     const site = aSite(servers.bench, servers.database, { ...IMAGE, ...from(store), ...ours });
     const result = await site.init();

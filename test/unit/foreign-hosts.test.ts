@@ -24,6 +24,10 @@ const WITH_INGRESS = { siteName: HOST, ingress: { enabled: true } };
 const mine = (spec: Fields = WITH_INGRESS, metadata: Fields = {}): AppSite => aSite(spec, metadata);
 const other = (metadata: Fields = {}, spec: Fields = {}): AppSite =>
   aSite({ siteName: HOST, ...spec }, { name: 'other', namespace: 't2', ...metadata });
+const accepted = (site: AppSite): AppSite => ({
+  ...site,
+  status: { siteURL: `https://${HOST}` },
+});
 const benchOf = (namespace: string, suffix?: string) =>
   aReadyBench(suffix === undefined ? {} : { domainConfig: { suffix } }, { namespace });
 
@@ -130,6 +134,42 @@ describe('a host name of another namespace', () => {
       objects: [
         other(younger),
         ingress({ site: 'other' }),
+        ingress({ site: 'demo-site', namespace: 'default' }),
+      ],
+      refused: false,
+    },
+    {
+      what: 'is in the status of a younger site that has no Ingress yet',
+      objects: [accepted(other(younger, { ingress: { enabled: true } }))],
+      refused: true,
+    },
+    {
+      what: 'is in the status of a younger site that wants no Ingress',
+      objects: [accepted(other(younger))],
+      refused: false,
+    },
+    {
+      what: 'is in the status of this site, and named by an older one',
+      site: accepted(mine()),
+      objects: [other(older, { ingress: { enabled: true } })],
+      refused: false,
+    },
+    {
+      what: 'is in the status of this site and of an older one',
+      site: accepted(mine()),
+      objects: [accepted(other(older, { ingress: { enabled: true } }))],
+      refused: true,
+    },
+    {
+      what: 'is in the status of this site, and served by a younger one',
+      site: accepted(mine()),
+      objects: [other(younger), ingress({ site: 'other' })],
+      refused: true,
+    },
+    {
+      what: 'is served here, and in the status of an older site',
+      objects: [
+        accepted(other(older, { ingress: { enabled: true } })),
         ingress({ site: 'demo-site', namespace: 'default' }),
       ],
       refused: false,

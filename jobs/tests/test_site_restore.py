@@ -1,0 +1,47 @@
+"""The backup that a restore without a name takes. test/jobs/site-restore.test.ts has the rest."""
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+import site_restore
+from stored_backup import name_of, start_of
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+
+def manifest(minutes: float, **changes: object) -> dict[str, Any]:
+    name = name_of(NOW + timedelta(minutes=minutes))
+    return {"name": name, "complete": True, "owner": "team/nightly", **changes}
+
+
+def chosen(manifests: list[dict[str, Any]], owner: str = "") -> float | None:
+    found = site_restore.newest(manifests, owner, NOW)
+    return None if found is None else (start_of(found["name"]) - NOW).total_seconds() / 60
+
+
+def test_the_newest_complete_backup_of_the_owner_is_chosen() -> None:
+    other = manifest(-1, owner="team/another")
+    assert chosen([other, manifest(-2, complete=False), manifest(-3)], "team/nightly") == -3
+    assert chosen([other, manifest(-3)]) == -1
+    assert chosen([]) is None
+
+
+def test_a_backup_of_the_future_does_not_precede_one_of_the_past(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    future = manifest(60 * 24 * 365)
+    assert chosen([future, manifest(-2)]) == -2
+    assert f"{future['name']} is not restored: its time is in the future" in capsys.readouterr().out
+
+
+def test_of_backups_of_the_future_alone_the_newest_is_chosen(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert chosen([manifest(90), manifest(60)]) == 90
+    assert "all complete backups have a time in the future" in capsys.readouterr().out
+
+
+def test_clocks_of_nodes_may_differ_by_minutes() -> None:
+    assert chosen([manifest(2), manifest(-60)]) == 2
