@@ -11,7 +11,7 @@ import { INTEGRATIONS } from '../integrations/index.js';
 import { Waiting } from '../kit/errors.js';
 import { usedKinds, type Integration } from '../kit/integration.js';
 import type { Kind } from '../kit/kind.js';
-import { retainsData } from '../kit/labels.js';
+import { retainsData } from '../kit/retention.js';
 import { normalHost } from '../kit/normal.js';
 import { benchNames } from '../kit/names.js';
 import { keyOf, type KubeObject } from '../kit/object.js';

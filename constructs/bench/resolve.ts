@@ -28,7 +28,7 @@ import {
 import { servesKeda, servesKedaLogins } from '../integrations/keda/autoscaling.js';
 import { Stalled, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { runAgainOf } from '../kit/labels.js';
+import { runAgainOf } from '../kit/annotations.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
 import type { AppSite } from '../site/api.js';

@@ -1,7 +1,8 @@
 import { defined } from './defined.js';
 import { endingWith } from './ending-with.js';
 import type { HealthRule } from './health.js';
-import { HOST_GRANT, MANAGED_BY_LABEL } from './labels.js';
+import { MANAGED_BY_LABEL } from './labels.js';
+import { HOST_GRANT } from './metadata-keys.js';
 import type { KubeObject, Resource } from './object.js';
 
 /** A kind of object in the Kubernetes API: enough to watch it, apply it and write RBAC for it. */

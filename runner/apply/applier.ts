@@ -1,7 +1,8 @@
 import { METADATA } from '../api/media-type.js';
 import { randomBytes } from 'node:crypto';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
-import { ownerValue, type MetadataKeys } from '../../constructs/kit/labels.js';
+import { ownerValue } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import {
   groupOf,
   joined,

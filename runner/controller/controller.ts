@@ -1,5 +1,5 @@
 import type { ConditionResult } from '../../constructs/kit/condition.js';
-import { isPaused } from '../../constructs/kit/labels.js';
+import { isPaused } from '../../constructs/kit/annotations.js';
 import {
   joined,
   keyOfObject,

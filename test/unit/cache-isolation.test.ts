@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { sitesOfBench } from '../../constructs/frappe/indexes.js';
 import { Waiting } from '../../constructs/kit/errors.js';
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { Deployment } from '../../constructs/kit/object-kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
