@@ -6,7 +6,7 @@ import {
   scalersOfDeployment,
   sitesOfBench,
 } from '../frappe/indexes.js';
-import { templateReferences } from '../frappe/pod-template-rules.js';
+import { templateReferences } from '../frappe/pod-template-references.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { Waiting } from '../kit/errors.js';
 import { usedKinds, type Integration } from '../kit/integration.js';

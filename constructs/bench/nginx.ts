@@ -14,7 +14,8 @@ import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
-import type { ConfigFiles, NginxConfig } from './nginx-config.js';
+import type { NginxConfig } from './nginx-config.js';
+import type { ConfigFiles } from './nginx-maps.js';
 
 export interface NginxProps {
   readonly bench: BenchModel;

@@ -36,7 +36,7 @@ import type { AppBench } from './api.js';
 import { resolveTlsFailure, type TlsFailure } from './database.js';
 import { benchConfigHash, benchInitRun } from './init.js';
 import type { OutsideServer } from './network.js';
-import type { NginxSite } from './nginx-config.js';
+import type { NginxSite } from './nginx-input.js';
 import { proxyProblems } from './proxy-settings.js';
 import { workersProblems } from './workers.js';
 import { planUpgrade, progressOf, type UpgradePlan } from './upgrade.js';
