@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
 import { scripts } from '../../constructs/frappe/scripts.generated.js';
-import { dashboard, PHASE_COLOURS, ROWS } from '../../constructs/monitoring/dashboard.js';
+import { dashboard, PHASE_COLOURS } from '../../constructs/monitoring/dashboard.js';
+import { ROWS } from '../../constructs/monitoring/panels.js';
 import { RULE_GROUPS } from '../../constructs/monitoring/rules.js';
 import { SERIES } from '../../constructs/monitoring/series.js';
 import { KINDS } from '../../constructs/registry.js';
