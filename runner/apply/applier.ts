@@ -1,27 +1,13 @@
-import { METADATA } from '../api/media-type.js';
 import { randomBytes } from 'node:crypto';
-import { Stalled, Waiting } from '../../constructs/kit/errors.js';
-import { ownerValue } from '../../constructs/kit/labels.js';
+import { Waiting } from '../../constructs/kit/errors.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
-import {
-  groupOf,
-  joined,
-  keyOfObject,
-  type KubeObject,
-  type Resource,
-} from '../../constructs/kit/object.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
-import {
-  type ApiError,
-  isAlreadyExists,
-  isConflict,
-  isForbidden,
-  isInvalid,
-  isNotFound,
-} from '../api/api-error.js';
+import { isAlreadyExists, isConflict, isInvalid, isNotFound } from '../api/api-error.js';
 import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
+import { METADATA } from '../api/media-type.js';
 import { resourcePath } from '../api/resource-path.js';
-import { childOf, FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
+import { FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
 import { BEFORE_APPLY, isBeforeApply } from '../cache/owned-fields.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { Plan, PlannedChild } from '../reconcile/plan.js';
@@ -31,6 +17,14 @@ import { isAsApplied } from './as-applied.js';
 import { withValues } from './generated-secret.js';
 import { refreshMounts } from './mounts.js';
 import { isRecorded, RunRecords } from './run-records.js';
+import {
+  foreignOwner,
+  ownerKey,
+  isOfAnother,
+  hasOtherController,
+  nameTaken,
+} from './foreign-owner.js';
+import { isApiGone, refused } from './refusal.js';
 
 export type ApplyAction = 'created' | 'configured' | 'unchanged' | 'deleted' | 'skipped';
 
@@ -433,80 +427,7 @@ function objectOf({ plan, planned }: Task): KubeObject {
   return object;
 }
 
-/** Why an object is not the resource's own child; undefined if it is. */
-function foreignOwner(
-  found: KubeObject,
-  { resource, planned }: Task,
-  metadataKeys: MetadataKeys,
-): string | undefined {
-  const controller = found.metadata.ownerReferences?.find((reference) => reference.controller);
-  if (controller) {
-    const isSameName =
-      controller.kind === resource.kind &&
-      controller.name === resource.metadata.name &&
-      groupOf(controller.apiVersion) === metadataKeys.group;
-    return controller.uid === resource.metadata.uid || isSameName
-      ? undefined
-      : `is controlled by ${controller.kind} ${controller.name}`;
-  }
-  const labelled = found.metadata.labels?.[metadataKeys.owner] === ownerValue(resource);
-  const applied = found.metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
-  if (!labelled && !applied) return 'was not made by the operator';
-  const child = childOf(planned.kind, found, metadataKeys);
-  return isOfAnother(child, resource) ? `was made for ${child.owner}` : undefined;
-}
-
-/** As `Child.owner` names a resource. */
-function ownerKey(resource: Resource): string {
-  return joined(resource.kind, keyOfObject(resource));
-}
-
-/** Whether an object is labelled as the child of another resource. */
-function isOfAnother(
-  child: Child | undefined,
-  resource: Resource,
-): child is Child & { readonly owner: string } {
-  return child?.owner !== undefined && child.owner !== ownerKey(resource);
-}
-
-function hasOtherController(child: Child | undefined, resource: Resource): boolean {
-  return child?.controller !== undefined && child.controller !== resource.metadata.uid;
-}
-
-/** Whether a CRD does not exist or is being deleted: its objects are deleted first, none can be created. */
-function isApiGone(error: unknown): boolean {
-  return (
-    isNotFound(error) || (isForbidden(error) && String(error).includes('definition is terminating'))
-  );
-}
-
 /** Created and deleted at the same time by another client. */
 function unstable({ id }: PlannedChild, cause: unknown): Error {
   return new Error(`${id}: created and deleted by another client`, { cause });
-}
-
-function nameTaken(planned: PlannedChild, why: string): Stalled {
-  return new Stalled(
-    'NameTaken',
-    `${planned.kind.kind} ${planned.name} exists and ${why}; the operator will not modify it; rename either object`,
-    60_000,
-  );
-}
-
-function refused(planned: PlannedChild, error: unknown): Stalled {
-  const { details, message } = error as ApiError;
-  const causes = details.causes?.map(({ field, message: text }) =>
-    [field, firstLine(text ?? '')].filter(Boolean).join(': '),
-  );
-  const why = causes && causes.length > 0 ? causes.join('; ') : firstLine(message);
-  return new Stalled(
-    'ApplyRefused',
-    `the API server refuses ${planned.kind.kind} ${planned.name}: ${why}`,
-    300_000,
-  );
-}
-
-/** Some refusals continue with a difference of many lines. */
-function firstLine(text: string): string {
-  return text.split('\n', 1)[0] ?? '';
 }
