@@ -73,7 +73,6 @@ interface Task {
 
 /** What to do with a child if the condition holds. */
 interface ApplyCase {
-  readonly name: string;
   readonly applies: (task: Task) => boolean;
   readonly act: (task: Task) => ApplyAction | Promise<ApplyAction>;
 }
@@ -89,18 +88,15 @@ export class Applier {
   /** Cases in which nothing of the tree is written. The first that applies decides. */
   readonly #cases: readonly ApplyCase[] = [
     {
-      name: 'unchanged',
       applies: ({ planned, live }) => this.matches(planned, live),
       act: () => 'unchanged',
     },
     {
       // Its deletion is an event of its owner, which creates it again.
-      name: 'terminating',
       applies: ({ live, resource }) => live?.deleting === true && !isOfAnother(live, resource),
       act: () => 'skipped',
     },
     {
-      name: 'controlled by another resource',
       applies: ({ live, resource }) =>
         hasOtherController(live, resource) && live?.owner !== ownerKey(resource),
       act: ({ planned, live }) => {
@@ -108,14 +104,12 @@ export class Applier {
       },
     },
     {
-      // The garbage collector has not deleted it yet.
-      name: 'controlled by a deleted resource of this name',
+      // Of a deleted resource of this name: the garbage collector has not deleted it yet.
       applies: ({ live, resource }) => hasOtherController(live, resource),
       act: (task) => this.#deleteLive(task),
     },
     {
       // Data that a resource of this name, but of another kind, has retained.
-      name: 'labelled as the child of another resource',
       applies: ({ live, resource }) =>
         live?.controller === undefined && isOfAnother(live, resource),
       act: ({ planned, live }) => {
@@ -124,7 +118,6 @@ export class Applier {
     },
     {
       // A Job is immutable.
-      name: 'replaced Job',
       applies: ({ plan, planned, live }) =>
         live !== undefined &&
         planned.run !== undefined &&
@@ -137,22 +130,18 @@ export class Applier {
   /** How a child is written. The first that applies decides. */
   readonly #writes: readonly ApplyCase[] = [
     {
-      name: 'metadata of a create-only object',
       applies: ({ planned, live }) => planned.createOnly !== undefined && live !== undefined,
       act: (task) => this.#patchMetadata(task),
     },
     {
-      name: 'generated Secret',
       applies: ({ planned }) => planned.createOnly !== undefined && planned.run === undefined,
       act: (task) => this.#generate(task),
     },
     {
-      name: 'Job',
       applies: ({ planned }) => planned.run !== undefined,
       act: (task) => this.#begin(task),
     },
     {
-      name: 'object of a resource that was never ready',
       applies: ({ resource, planned, live, adopted = false }) =>
         live !== undefined &&
         !adopted &&
@@ -160,7 +149,7 @@ export class Applier {
         (resource.status as Status | undefined)?.appliedHash === undefined,
       act: (task) => this.#compare(task),
     },
-    { name: 'apply', applies: () => true, act: (task) => this.#applyObject(task) },
+    { applies: () => true, act: (task) => this.#applyObject(task) },
   ];
 
   /** Whether a child needs no write. */
