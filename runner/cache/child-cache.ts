@@ -154,6 +154,11 @@ export class ChildCache {
     }
   }
 
+  /** Forgets all children, a portion in each turn of the event loop. */
+  clear(): Promise<void> {
+    return this.#store.replace(new Map(), '', undefined, { restored: true });
+  }
+
   #rememberEnded(child: Child | undefined): void {
     if (!child?.job?.succeeded) return;
     // Its deletion says nothing about its end.
