@@ -37,7 +37,7 @@ export function dashboard(): object {
     let x = 0;
     let height = 0;
     const placed = row.panels.map((panel) => {
-      const [w, h] = panel.size;
+      const [w, h] = panel.size ?? [8, 6];
       if (x + w > 24) {
         x = 0;
         y += height;
@@ -92,7 +92,8 @@ function variable(name: string, label: string, query: string): object {
 }
 
 function grafanaPanel(panel: Panel): object {
-  const { title, description, type, unit, targets, thresholds = [green], instant = false } = panel;
+  const { title, description, targets, thresholds = [green], instant = false } = panel;
+  const { type = 'timeseries', unit = 'none' } = panel;
   const isLine = type === 'timeseries';
   return {
     type,
@@ -180,7 +181,7 @@ const TABLE = [
   },
 ];
 
-function optionsOf(type: Panel['type']): object {
+function optionsOf(type: 'timeseries' | NonNullable<Panel['type']>): object {
   switch (type) {
     case 'stat':
       return {

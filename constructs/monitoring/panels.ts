@@ -15,10 +15,12 @@ export interface Threshold {
 export interface Panel {
   readonly title: string;
   readonly description: string;
-  readonly type: 'stat' | 'timeseries' | 'table';
-  /** Columns of 24, and rows of some 30 pixels. */
-  readonly size: readonly [width: number, height: number];
-  readonly unit: string;
+  /** @default timeseries */
+  readonly type?: 'stat' | 'table';
+  /** Columns of 24, and rows of some 30 pixels. @default [8, 6] */
+  readonly size?: readonly [width: number, height: number];
+  /** @default none */
+  readonly unit?: string;
   readonly targets: readonly Target[];
   readonly thresholds?: readonly Threshold[];
   /** Whether lines are laid on top of each other. */
@@ -55,7 +57,6 @@ export const ROWS: readonly Row[] = [
         description: 'Whether an operator works: the leader of its replicas.',
         type: 'stat',
         size: [4, 5],
-        unit: 'none',
         targets: [{ expr: 'sum(app_operator_leader) or vector(0)', legend: 'leaders' }],
         thresholds: [{ color: 'red', value: null }, { color: 'green', value: 1 }, red(2)],
         instant: true,
@@ -65,7 +66,6 @@ export const ROWS: readonly Row[] = [
         description: 'Failed reconciliations a minute. The alert is at 6 a minute (0.1 a second).',
         type: 'stat',
         size: [4, 5],
-        unit: 'none',
         targets: [
           {
             expr: '60 * sum(rate(app_operator_reconciliation_errors_total[5m])) or vector(0)',
@@ -77,18 +77,14 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Sites by phase',
         description: 'All phases but Ready count as not ready.',
-        type: 'timeseries',
         size: [8, 5],
-        unit: 'none',
         targets: [{ expr: byPhase('app_site_phase'), legend: '{{phase}}' }],
         stacked: true,
       },
       {
         title: 'Benches by phase',
         description: 'All phases but Ready count as not ready.',
-        type: 'timeseries',
         size: [8, 5],
-        unit: 'none',
         targets: [{ expr: byPhase('app_bench_phase'), legend: '{{phase}}' }],
         stacked: true,
       },
@@ -98,7 +94,6 @@ export const ROWS: readonly Row[] = [
           'Sites and benches that wait for something; their condition Ready says for what.',
         type: 'table',
         size: [24, 5],
-        unit: 'none',
         targets: [
           {
             expr: `max by (namespace, name, phase) (app_site_phase{phase!="Ready",namespace=~"$namespace"})`,
@@ -119,18 +114,14 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Queue length',
         description: 'Waiting jobs. The alert is above 100 for 10 minutes.',
-        type: 'timeseries',
         size: [12, 7],
-        unit: 'none',
         targets: [{ expr: `app_worker_queue_length${BENCH}`, legend: owner }],
         thresholds: [green, red(100)],
       },
       {
         title: 'Workers and running jobs',
         description: 'Workers, and workers that run a job.',
-        type: 'timeseries',
         size: [12, 7],
-        unit: 'none',
         targets: [
           { expr: `app_workers${BENCH}`, legend: `workers ${owner}` },
           { expr: `app_worker_jobs_running${BENCH}`, legend: `running ${owner}` },
@@ -139,16 +130,11 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Failed jobs',
         description: 'Failed jobs that the framework still stores.',
-        type: 'timeseries',
-        size: [8, 6],
-        unit: 'none',
         targets: [{ expr: `app_worker_jobs_failed${BENCH} > 0`, legend: owner }],
       },
       {
         title: 'Database connections',
         description: 'Share of the allowed connections in use. The alert is above 80%.',
-        type: 'timeseries',
-        size: [8, 6],
         unit: 'percentunit',
         targets: [
           { expr: CONNECTIONS_TAKEN.mariadb(BENCH), legend: '{{bench}} {{server}}' },
@@ -160,8 +146,6 @@ export const ROWS: readonly Row[] = [
         title: 'Servers that are down',
         description: 'Redis and databases whose login fails, as seen by the exporters.',
         type: 'table',
-        size: [8, 6],
-        unit: 'none',
         targets: [
           { expr: `redis_up${BENCH} == 0`, legend: 'redis' },
           { expr: `mysql_up${BENCH} == 0`, legend: 'mariadb' },
@@ -172,8 +156,6 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Age of the last backup',
         description: 'Since the last complete backup of each SiteBackup.',
-        type: 'timeseries',
-        size: [8, 6],
         unit: 's',
         targets: [
           {
@@ -185,18 +167,12 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Backups by phase',
         description: 'SiteBackups; Failed: the last backup failed.',
-        type: 'timeseries',
-        size: [8, 6],
-        unit: 'none',
         targets: [{ expr: byPhase('app_site_backup_phase'), legend: '{{phase}}' }],
         stacked: true,
       },
       {
         title: 'Restarts of gunicorn in an hour',
         description: 'The alert is above 3. Needs kube-state-metrics.',
-        type: 'timeseries',
-        size: [8, 6],
-        unit: 'none',
         targets: [
           {
             expr: `increase(kube_pod_container_status_restarts_total{container="gunicorn",namespace=~"$namespace"}[1h])`,
@@ -213,8 +189,6 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Duration of reconciliations (p95)',
         description: 'Of one reconciliation, by kind. The alert is above 60 seconds.',
-        type: 'timeseries',
-        size: [8, 6],
         unit: 's',
         targets: [
           {
@@ -227,9 +201,6 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Errors by kind',
         description: 'Failed reconciliations a minute, by type of error.',
-        type: 'timeseries',
-        size: [8, 6],
-        unit: 'none',
         targets: [
           {
             expr: '60 * sum by (controller, error_type) (rate(app_operator_reconciliation_errors_total[5m]))',
@@ -241,9 +212,6 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Jobs',
         description: 'Jobs of benches, sites and backups, by their result.',
-        type: 'timeseries',
-        size: [8, 6],
-        unit: 'none',
         targets: [
           {
             expr: `sum by (status) (max by (namespace, job_name, status) (app_operator_job_status${SITES}))`,
@@ -255,9 +223,6 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Work queue',
         description: 'Resources that wait to be reconciled.',
-        type: 'timeseries',
-        size: [8, 6],
-        unit: 'none',
         targets: [
           { expr: 'sum by (controller) (app_operator_workqueue_depth)', legend: '{{controller}}' },
         ],
@@ -265,8 +230,6 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Wait in the work queue (p95)',
         description: 'How long a due resource waits for its reconciliation.',
-        type: 'timeseries',
-        size: [8, 6],
         unit: 's',
         targets: [
           {
@@ -279,9 +242,6 @@ export const ROWS: readonly Row[] = [
         title: 'Writes and restarted watches',
         description:
           'Children that were written, and watches that had to be started again, a minute.',
-        type: 'timeseries',
-        size: [8, 6],
-        unit: 'none',
         targets: [
           {
             expr: '60 * sum by (result) (rate(app_operator_apply_total{result!="unchanged"}[5m]))',
@@ -296,8 +256,6 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Calls to the API server',
         description: 'A second, by verb.',
-        type: 'timeseries',
-        size: [8, 6],
         unit: 'reqps',
         targets: [
           { expr: 'sum by (verb) (rate(app_operator_api_calls_total[5m]))', legend: '{{verb}}' },
@@ -306,17 +264,12 @@ export const ROWS: readonly Row[] = [
       {
         title: 'Memory',
         description: 'Of each replica.',
-        type: 'timeseries',
-        size: [8, 6],
         unit: 'bytes',
         targets: [{ expr: ofOperator('process_resident_memory_bytes'), legend: '{{instance}}' }],
       },
       {
         title: 'CPU',
         description: 'Cores that each replica uses.',
-        type: 'timeseries',
-        size: [8, 6],
-        unit: 'none',
         targets: [
           { expr: ofOperator('rate(process_cpu_seconds_total[5m])'), legend: '{{instance}}' },
         ],
