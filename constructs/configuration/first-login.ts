@@ -60,7 +60,7 @@ export function loginReferences(
 }
 
 /** The name that the framework gives to the Social Login Key of a provider. */
-export function loginName(provider: string): string {
+function loginName(provider: string): string {
   return provider.replaceAll(/[ -]/g, '_').toLowerCase();
 }
 

@@ -43,7 +43,7 @@ export interface ObjectKind {
 }
 
 /** A kind that every cluster serves. */
-export function coreKind(apiVersion: string, kind: string, plural: string): ObjectKind {
+function coreKind(apiVersion: string, kind: string, plural: string): ObjectKind {
   return { apiVersion, kind, plural };
 }
 
@@ -58,7 +58,7 @@ export function advisoryKind(apiVersion: string, kind: string, plural: string): 
 }
 
 /** A kind whose Ready objects `app-operator status` shows on their own lines. */
-export function shownKind(kind: ObjectKind): ObjectKind {
+function shownKind(kind: ObjectKind): ObjectKind {
   return { ...kind, shownWhenReady: true };
 }
 

@@ -97,7 +97,7 @@ const TEMPORARY = '.building-';
  * Makes binaries in a folder within `folder` and moves each into `folder` in one step, so that a
  * binary in `folder` is always a whole one. The caller holds the lock of `folder`.
  */
-export async function withScratch<T>(
+async function withScratch<T>(
   folder: string,
   make: (scratch: string) => Promise<T>,
 ): Promise<T> {

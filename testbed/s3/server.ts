@@ -38,7 +38,7 @@ const MODULE = 'github.com/versity/versitygw';
  * Builds versitygw, a real S3 server, into the cache of the control plane's binaries; two minutes
  * the first time.
  */
-export async function ensureS3Binary(onProgress?: OnProgress): Promise<string> {
+async function ensureS3Binary(onProgress?: OnProgress): Promise<string> {
   const folder = path.join(projectRoot(), 'testbed', 's3', 'go');
   const pins = pinsIn(folder);
   const key = cacheKey(`versitygw-${pinned(pins[0] ?? '', MODULE)}`, pins);
