@@ -90,9 +90,9 @@ export class Manager {
 
   /** Removes the metrics of all resources, once it has stopped: another replica has them now. */
   async forget(): Promise<void> {
-    const { controllers, watched, children, stores } = this.#parts;
-    for (const controller of controllers) controller.forgetAll();
-    for (const kind of watched.owned.values()) children.drop(kind);
+    const { controllers, children, stores } = this.#parts;
+    for (const controller of controllers) await controller.forgetAll();
+    await children.clear();
     if (this.props.shard?.index !== 0) return;
     for (const store of stores.values()) await store.replace([], '', { restored: true });
   }

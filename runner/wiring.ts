@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { objectKind } from '../constructs/kit/definition.js';
-import { metadataKeysFor, type MetadataKeys } from '../constructs/kit/labels.js';
+import { metadataKeysFor, type MetadataKeys } from '../constructs/kit/metadata-keys.js';
 import { joined, keyOfObject, type KubeObject } from '../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema/admit.js';

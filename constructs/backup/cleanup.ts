@@ -2,7 +2,8 @@ import { benchModel } from '../frappe/bench-model.js';
 import { bareBench, type SiteModel, viewSite } from '../frappe/site-model.js';
 import { Waiting } from '../kit/errors.js';
 import type { Cleanup, ClusterReader } from '../kit/kind.js';
-import { isReleased, metadataKeysOf } from '../kit/labels.js';
+import { isReleased } from '../kit/annotations.js';
+import { metadataKeysOf } from '../kit/metadata-keys.js';
 import type { SiteBackup } from './api.js';
 import { BackupDeleteChart } from './chart.js';
 

@@ -57,7 +57,6 @@ function runOf({ inputs, runs }: Context): JobRun | undefined {
 /** A single backup: Ready when it is stored and checked. */
 const SINGLE: readonly Policy<Context, BackupResult>[] = [
   {
-    name: 'stored earlier',
     applies: ({ inputs }) => inputs.ended,
     result: ({ inputs, resource }) => ({
       phase: 'Succeeded',
@@ -66,7 +65,6 @@ const SINGLE: readonly Policy<Context, BackupResult>[] = [
     }),
   },
   {
-    name: 'stored now',
     applies: (context) => runOf(context)?.state === 'Succeeded',
     result(context) {
       const { inputs, resource } = context;
@@ -76,7 +74,7 @@ const SINGLE: readonly Policy<Context, BackupResult>[] = [
     },
   },
   {
-    name: 'refused by a closed site',
+    // Refused by a closed site.
     applies(context) {
       const run = runOf(context);
       return run?.state === 'Failed' && readFailure(run).reason === SITE_BUSY;
@@ -88,17 +86,15 @@ const SINGLE: readonly Policy<Context, BackupResult>[] = [
     },
   },
   {
-    name: 'failed',
     applies: (context) => runOf(context)?.state === 'Failed',
     result: ({ lastFailure }) => ({ phase: 'Failed', ready: failed(lastFailure) }),
   },
   {
-    name: 'blocked',
     applies: (context) => !runOf(context) && context.inputs.blocked !== undefined,
     result: ({ inputs }) => blocked(inputs),
   },
   {
-    name: 'in progress',
+    // In progress.
     applies: () => true,
     result(context) {
       const why = context.pending[0]?.health.message;
@@ -120,12 +116,10 @@ function schedulePhase({ resource, runs }: Context): Phase {
  */
 const SCHEDULED: readonly Policy<Context, BackupResult>[] = [
   {
-    name: 'blocked',
     applies: ({ inputs }) => inputs.blocked !== undefined,
     result: ({ inputs }) => blocked(inputs),
   },
   {
-    name: 'the last backup failed',
     applies: ({ lastFailure }) => lastFailure !== undefined,
     result(context) {
       const phase = schedulePhase(context);
@@ -136,7 +130,6 @@ const SCHEDULED: readonly Policy<Context, BackupResult>[] = [
     },
   },
   {
-    name: 'suspended',
     applies: ({ resource }) => resource.spec.suspend === true,
     result(context) {
       const ready = conditionResult(
@@ -149,7 +142,7 @@ const SCHEDULED: readonly Policy<Context, BackupResult>[] = [
     },
   },
   {
-    name: 'scheduled',
+    // Scheduled.
     applies: () => true,
     result(context) {
       const newest = storedNow(context.resource.status ?? {}, context.runs).backups?.[0];

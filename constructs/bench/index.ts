@@ -6,12 +6,12 @@ import {
   scalersOfDeployment,
   sitesOfBench,
 } from '../frappe/indexes.js';
-import { templateReferences } from '../frappe/pod-template-rules.js';
+import { templateReferences } from '../frappe/pod-template-references.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { Waiting } from '../kit/errors.js';
 import { usedKinds, type Integration } from '../kit/integration.js';
 import type { Kind } from '../kit/kind.js';
-import { retainsData } from '../kit/labels.js';
+import { retainsData } from '../kit/retention.js';
 import { normalHost } from '../kit/normal.js';
 import { benchNames } from '../kit/names.js';
 import { keyOf, type KubeObject } from '../kit/object.js';

@@ -1,7 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { NGINX_REQUESTS } from '../frappe/default-resources.js';
-import type { BenchModel } from '../frappe/bench-model.js';
 import {
   NGINX_CONFIG_DIR,
   NGINX_PORT,
@@ -10,17 +9,13 @@ import {
 } from '../kit/constants.generated.js';
 import { PodService } from '../frappe/service.js';
 import { Workload } from '../frappe/workload.js';
-import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
-import type { AppBench } from './api.js';
-import type { ConfigFiles, NginxConfig } from './nginx-config.js';
+import type { NginxConfig } from './nginx-config.js';
+import type { ConfigFiles } from './nginx-maps.js';
+import type { BenchComponentProps } from './component-props.js';
 
-export interface NginxProps {
-  readonly bench: BenchModel;
-  readonly owner: AppBench;
-  readonly replicas: number;
-  readonly resources?: Resources | undefined;
+export interface NginxProps extends BenchComponentProps {
   readonly config: NginxConfig;
 }
 

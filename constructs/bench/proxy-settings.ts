@@ -1,7 +1,7 @@
 import type { Problem } from '../kit/errors.js';
 import { bytesOf } from '../kit/quantity.js';
 import type { AppBench, ProxySettings } from './api.js';
-import type { NginxConfigInput } from './nginx-config.js';
+import type { NginxConfigInput } from './nginx-input.js';
 
 /** The ingress controller's pods: a proxy in the cluster is trusted to name its client. */
 const PRIVATE_RANGES = [

@@ -28,7 +28,7 @@ import {
 import { servesKeda, servesKedaLogins } from '../integrations/keda/autoscaling.js';
 import { Stalled, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { runAgainOf } from '../kit/labels.js';
+import { runAgainOf } from '../kit/annotations.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
 import type { AppSite } from '../site/api.js';
@@ -36,7 +36,7 @@ import type { AppBench } from './api.js';
 import { resolveTlsFailure, type TlsFailure } from './database.js';
 import { benchConfigHash, benchInitRun } from './init.js';
 import type { OutsideServer } from './network.js';
-import type { NginxSite } from './nginx-config.js';
+import type { NginxSite } from './nginx-input.js';
 import { proxyProblems } from './proxy-settings.js';
 import { workersProblems } from './workers.js';
 import { planUpgrade, progressOf, type UpgradePlan } from './upgrade.js';

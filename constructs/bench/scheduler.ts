@@ -1,18 +1,12 @@
 import { Construct } from 'constructs';
 import { SCHEDULER_REQUESTS } from '../frappe/default-resources.js';
-import type { BenchModel } from '../frappe/bench-model.js';
 import { SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { PYTHON } from '../frappe/pod.js';
 import { Workload } from '../frappe/workload.js';
-import type { Resources } from '../kit/api.js';
 import { benchNames } from '../kit/names.js';
-import type { AppBench } from './api.js';
+import type { BenchComponentProps } from './component-props.js';
 
-export interface SchedulerProps {
-  readonly bench: BenchModel;
-  readonly owner: AppBench;
-  readonly replicas: number;
-  readonly resources?: Resources | undefined;
+export interface SchedulerProps extends BenchComponentProps {
   readonly configHash: string;
 }
 

@@ -1,7 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { SOCKETIO_REQUESTS } from '../frappe/default-resources.js';
-import type { BenchModel } from '../frappe/bench-model.js';
 import {
   BENCH_DIR,
   SCRIPTS_DIR,
@@ -12,16 +11,11 @@ import { nginxAddress } from '../frappe/pod.js';
 import { scriptHash } from '../frappe/script-modules.js';
 import { PodService } from '../frappe/service.js';
 import { Workload } from '../frappe/workload.js';
-import type { Resources } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import { benchNames } from '../kit/names.js';
-import type { AppBench } from './api.js';
+import type { BenchComponentProps } from './component-props.js';
 
-export interface SocketioProps {
-  readonly bench: BenchModel;
-  readonly owner: AppBench;
-  readonly replicas: number;
-  readonly resources?: Resources | undefined;
+export interface SocketioProps extends BenchComponentProps {
   readonly configHash: string;
 }
 

@@ -1,5 +1,5 @@
 import type { ConditionResult } from '../kit/condition.js';
-import { isPaused } from '../kit/labels.js';
+import { isPaused } from '../kit/annotations.js';
 import type { AppSite, AppSiteStatus } from '../site/api.js';
 import type { AppBench, BenchUpgrade } from './api.js';
 

@@ -11,7 +11,7 @@ import type { Batch, BatchProps } from '../kit/batch.js';
 import { Waiting } from '../kit/errors.js';
 import { canonicalJson } from '../kit/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { isPaused } from '../kit/labels.js';
+import { isPaused } from '../kit/annotations.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
 import { Job } from '../kit/object-kind.js';

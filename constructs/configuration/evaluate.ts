@@ -91,7 +91,6 @@ export function configurationBlock(sync: ConfigurationSync | undefined): string 
 
 const POLICIES: readonly Policy<Context, Evaluated>[] = [
   {
-    name: 'a Secret or a ConfigMap does not exist',
     applies: ({ missing }) => missing !== undefined,
     result: (context) => ({
       condition: conditionResult(
@@ -104,7 +103,6 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
     }),
   },
   {
-    name: 'the Job could not use a value',
     applies: ({ result }) => result?.outcome === 'Failed',
     result({ result, before, hash, init }) {
       const { message = '', time = '' } = result ?? {};
@@ -124,14 +122,13 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
     },
   },
   {
-    name: 'all keys are removed',
+    // All keys are removed.
     applies: ({ result, keys, login }) =>
       result !== undefined && keys.length === 0 && !login?.setup && !login?.sso?.length,
     // Processes that have read a removed key at their start get another hash, and restart.
     result: () => ({ status: undefined }),
   },
   {
-    name: 'the Job set or compared the keys',
     applies: ({ result }) => result !== undefined,
     result(context) {
       const status = appliedStatus(context);
@@ -139,7 +136,7 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
     },
   },
   {
-    name: 'an earlier result holds',
+    // An earlier result holds.
     applies: ({ known }) => known,
     result(context) {
       const { before, last, rolledOut } = context;
@@ -152,7 +149,7 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
     },
   },
   {
-    name: 'waiting for the Job',
+    // Waiting for the Job.
     applies: () => true,
     result({ stuck, job, initJob, prepared, before, file, login }) {
       const purpose = login ? 'configure the site' : `set the keys of ${file}`;

@@ -1,4 +1,4 @@
-import { generatedSecretProblems } from '../frappe/pod-template-rules.js';
+import { generatedSecretProblems } from '../frappe/pod-template-problems.js';
 import type { KeyRef } from '../kit/api.js';
 import type { Problem } from '../kit/errors.js';
 import { canonicalJson } from '../kit/hash.js';
@@ -60,7 +60,7 @@ export function loginReferences(
 }
 
 /** The name that the framework gives to the Social Login Key of a provider. */
-export function loginName(provider: string): string {
+function loginName(provider: string): string {
   return provider.replaceAll(/[ -]/g, '_').toLowerCase();
 }
 

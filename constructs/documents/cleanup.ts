@@ -1,7 +1,8 @@
 import type { SiteDocument } from '../kit/document.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { Cleanup, ClusterReader } from '../kit/kind.js';
-import { isReleased, metadataKeysOf } from '../kit/labels.js';
+import { isReleased } from '../kit/annotations.js';
+import { metadataKeysOf } from '../kit/metadata-keys.js';
 import type { Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
 import type { AppSite } from '../site/api.js';

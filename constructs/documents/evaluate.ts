@@ -21,7 +21,6 @@ export function evaluateDocument(
 
 const POLICIES: readonly Policy<Context, StatusResult>[] = [
   {
-    name: 'the Job failed to write the document',
     applies: ({ result }) => result?.outcome === 'Failed',
     result: (context) => ({
       ...failed(context.result?.message ?? ''),
@@ -29,7 +28,6 @@ const POLICIES: readonly Policy<Context, StatusResult>[] = [
     }),
   },
   {
-    name: 'the Job wrote or compared the document',
     applies: ({ result }) => result !== undefined,
     result(context) {
       // Only a document that was written is removed when the resource is deleted.
@@ -38,7 +36,6 @@ const POLICIES: readonly Policy<Context, StatusResult>[] = [
   },
   {
     // Between two comparisons, and during one, the last result holds.
-    name: 'an earlier result holds',
     applies: ({ known }) => known,
     result({ resource: { status = {} }, request, hash }) {
       const last = status.conditions?.find(({ type }) => type === 'Ready');
@@ -52,7 +49,7 @@ const POLICIES: readonly Policy<Context, StatusResult>[] = [
     },
   },
   {
-    name: 'waiting for the Job',
+    // Waiting for the Job.
     applies: () => true,
     result({ resource: { spec, status = {} }, hash, request, progress }) {
       const reason = progress?.reason ?? 'Syncing';

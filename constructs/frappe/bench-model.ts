@@ -11,7 +11,7 @@ import type { DatabaseTls, GunicornSettings, PodTemplate } from '../kit/api.js';
 import { defined } from '../kit/defined.js';
 import type { ServerRef } from '../kit/database-operator.js';
 import { Stalled, type Problem } from '../kit/errors.js';
-import { metadataKeysOf, type MetadataKeys } from '../kit/labels.js';
+import { metadataKeysOf, type MetadataKeys } from '../kit/metadata-keys.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { resolveApps } from './apps.js';

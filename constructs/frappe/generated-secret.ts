@@ -1,6 +1,8 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { childLabels, metadataKeysOf, retention } from '../kit/labels.js';
+import { childLabels } from '../kit/labels.js';
+import { retention } from '../kit/retention.js';
+import { metadataKeysOf } from '../kit/metadata-keys.js';
 import type { Resource } from '../kit/object.js';
 
 export interface GeneratedSecretProps {

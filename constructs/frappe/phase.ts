@@ -25,7 +25,6 @@ export function evaluatePhase<F>(
 
 const POLICIES: readonly Policy<Observed, PhaseResult>[] = [
   {
-    name: 'everything is ready',
     applies: ({ ready }) => ready,
     result: () => ({
       phase: 'Ready',
@@ -33,7 +32,6 @@ const POLICIES: readonly Policy<Observed, PhaseResult>[] = [
     }),
   },
   {
-    name: 'a child failed',
     applies: (observation) => failedChild(observation) !== undefined,
     result(observation) {
       const { kind = '', name = '', health } = failedChild(observation) ?? {};
@@ -42,7 +40,6 @@ const POLICIES: readonly Policy<Observed, PhaseResult>[] = [
     },
   },
   {
-    name: 'a child is not ready',
     applies: ({ pending }) => pending.length > 0,
     result(observation) {
       const { pending } = observation;
@@ -55,7 +52,7 @@ const POLICIES: readonly Policy<Observed, PhaseResult>[] = [
     },
   },
   {
-    name: 'a probe has not passed',
+    // A probe has not passed.
     applies: () => true,
     result(observation) {
       const failed = observation.probes.find(({ ok, advisory }) => !ok && !advisory);

@@ -47,7 +47,7 @@ const PLAIN_METRICS_PORT = 8080;
  * Plain metrics listen on loopback only, unless the administrator wants them on the network: there
  * everyone who reaches the port reads them.
  */
-export const PLAIN_METRICS_ADDRESS = `127.0.0.1:${PLAIN_METRICS_PORT}`;
+const PLAIN_METRICS_ADDRESS = `127.0.0.1:${PLAIN_METRICS_PORT}`;
 
 /** Named ports of the operator's pod and of its Service, with plain metrics or without. */
 export function servedPorts(plainMetrics = false): Readonly<Record<string, number>> {

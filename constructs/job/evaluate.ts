@@ -35,22 +35,21 @@ function withRun<R>(result: (context: Context, run: JobRun) => R): (context: Con
 /** A Job that runs once. */
 const ONCE: readonly Policy<Context, StatusResult>[] = [
   {
-    name: 'ended, and its Job was deleted',
+    // Ended, and its Job was deleted.
     applies: ({ run, inputs }) => !run && inputs.ended,
     result: ({ resource }) => endedEarlier(resource.status),
   },
   {
-    name: 'its Job was deleted while it ran',
+    // Its Job was deleted while it ran.
     applies: ({ run, inputs }) => !run && inputs.started,
     result: ({ resource }) => lost(resource.status),
   },
   {
-    name: 'not begun',
     applies: ({ run }) => !run,
     result: beforeRun,
   },
   {
-    name: 'refused by a closed site',
+    // Refused by a closed site.
     applies: ({ run }) => run !== undefined && isRefused(run),
     result: withRun(({ inputs }, run) => {
       const message = 'the site was closed when the Job began; the Job is made again';
@@ -59,7 +58,6 @@ const ONCE: readonly Policy<Context, StatusResult>[] = [
     }),
   },
   {
-    name: 'running',
     applies: ({ run }) => run?.state === 'Running',
     result: withRun((context, run) => ({
       ...underWay(context, run),
@@ -67,7 +65,6 @@ const ONCE: readonly Policy<Context, StatusResult>[] = [
     })),
   },
   {
-    name: 'succeeded',
     applies: ({ run }) => run?.state === 'Succeeded',
     result: withRun((context, run) => ({
       phase: 'Succeeded',
@@ -76,7 +73,7 @@ const ONCE: readonly Policy<Context, StatusResult>[] = [
     })),
   },
   {
-    name: 'failed',
+    // Failed.
     applies: () => true,
     result: withRun((context, run) => ({
       phase: 'Failed',
@@ -150,17 +147,15 @@ interface ScheduleContext extends Observed {
 /** A schedule. While a run is active, the condition Ready is that of the last run that ended. */
 const SCHEDULED: readonly Policy<ScheduleContext, StatusResult>[] = [
   {
-    name: 'not applied',
+    // Not applied.
     applies: ({ inputs, ready }) => !inputs.site || !ready,
     result: notBegun,
   },
   {
-    name: 'running',
     applies: ({ runs }) => runs.some(({ state }) => state === 'Running'),
     result: (context) => ({ phase: 'Running', ...lastResult(context) }),
   },
   {
-    name: 'blocked',
     applies: ({ inputs }) => inputs.blocked !== undefined,
     result: ({ inputs: { blocked } }) =>
       statusResult(
@@ -170,7 +165,6 @@ const SCHEDULED: readonly Policy<ScheduleContext, StatusResult>[] = [
       ),
   },
   {
-    name: 'suspended',
     applies: ({ resource }) => resource.spec.suspend === true,
     result: () => ({
       phase: 'Suspended',
@@ -178,7 +172,7 @@ const SCHEDULED: readonly Policy<ScheduleContext, StatusResult>[] = [
     }),
   },
   {
-    name: 'scheduled',
+    // Scheduled.
     applies: () => true,
     result(context) {
       const last = lastResult(context);

@@ -1,7 +1,8 @@
 import { defined } from './defined.js';
 import { endingWith } from './ending-with.js';
 import type { HealthRule } from './health.js';
-import { HOST_GRANT, MANAGED_BY_LABEL } from './labels.js';
+import { MANAGED_BY_LABEL } from './labels.js';
+import { HOST_GRANT } from './metadata-keys.js';
 import type { KubeObject, Resource } from './object.js';
 
 /** A kind of object in the Kubernetes API: enough to watch it, apply it and write RBAC for it. */
@@ -42,7 +43,7 @@ export interface ObjectKind {
 }
 
 /** A kind that every cluster serves. */
-export function coreKind(apiVersion: string, kind: string, plural: string): ObjectKind {
+function coreKind(apiVersion: string, kind: string, plural: string): ObjectKind {
   return { apiVersion, kind, plural };
 }
 
@@ -57,7 +58,7 @@ export function advisoryKind(apiVersion: string, kind: string, plural: string): 
 }
 
 /** A kind whose Ready objects `app-operator status` shows on their own lines. */
-export function shownKind(kind: ObjectKind): ObjectKind {
+function shownKind(kind: ObjectKind): ObjectKind {
   return { ...kind, shownWhenReady: true };
 }
 

@@ -1,6 +1,5 @@
 /** One case of a decision. In a list of policies the first that applies decides. */
 export interface Policy<C, R> {
-  readonly name: string;
   applies(context: C): boolean;
   result(context: C): R;
 }

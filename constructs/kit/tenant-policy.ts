@@ -21,7 +21,7 @@ export interface TenantPolicy {
 export type PodSecurityLevel = 'restricted' | 'baseline' | 'privileged';
 
 /** The word that stands for `DEFAULT_INGRESS_ANNOTATIONS` in a list of annotations. */
-export const DEFAULT_LIST = 'default';
+const DEFAULT_LIST = 'default';
 
 const under = (prefix: string, ...names: readonly string[]): readonly string[] =>
   names.map((name) => `${prefix}/${name}`);

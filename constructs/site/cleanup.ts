@@ -5,7 +5,9 @@ import { benchModel, type BenchModel, DEFAULT_PORTS } from '../frappe/bench-mode
 import { bareBench } from '../frappe/site-model.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { Cleanup, ClusterReader } from '../kit/kind.js';
-import { isReleased, retainsData, metadataKeysOf } from '../kit/labels.js';
+import { retainsData } from '../kit/retention.js';
+import { isReleased } from '../kit/annotations.js';
+import { metadataKeysOf } from '../kit/metadata-keys.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import type { KubeObject } from '../kit/object.js';
 import { Stage } from '../kit/stage.js';

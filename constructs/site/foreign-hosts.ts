@@ -4,7 +4,7 @@ import { ingressesByHost, sitesByPublicHost, type IngressLike } from '../frappe/
 import { isOlder, nameOwnerOf, type NameOwner } from '../frappe/name-conflict.js';
 import { Stalled, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { HOST_GRANT, metadataKeysOf } from '../kit/labels.js';
+import { HOST_GRANT, metadataKeysOf } from '../kit/metadata-keys.js';
 import type { KubeObject } from '../kit/object.js';
 import { policyOf } from '../kit/tenant-policy.js';
 import type { AppSite } from './api.js';

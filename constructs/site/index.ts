@@ -8,7 +8,7 @@ import {
 import { tlsSecrets } from '../frappe/database-tls.js';
 import { loginReferences } from '../configuration/first-login.js';
 import { configurationReferences } from '../configuration/sources.js';
-import { templateReferences } from '../frappe/pod-template-rules.js';
+import { templateReferences } from '../frappe/pod-template-references.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { usedKinds, type Integration } from '../kit/integration.js';
 import type { Kind } from '../kit/kind.js';

@@ -16,7 +16,7 @@ import {
   timeOfBackup,
 } from '../kit/job-report.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
-import { metadataKeysOf } from '../kit/labels.js';
+import { metadataKeysOf } from '../kit/metadata-keys.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite, RestoredBackup, SiteRestore } from './api.js';
 import type { SiteInputs, SiteRestoreInputs } from './inputs.js';

@@ -62,13 +62,12 @@ export function certificateCondition<F extends { readonly tls: SiteTlsInputs | u
 
 const POLICIES: readonly Policy<Context, ConditionResult>[] = [
   {
-    name: 'the user provides the Secret',
+    // The user provides the Secret.
     applies: ({ tls }) => !tls.issuer && tls.secretExists,
     result: ({ tls }) =>
       conditionResult('CertificateReady', 'True', 'SecretFound', `Secret ${tls.secretName}`),
   },
   {
-    name: 'neither an issuer nor a Secret',
     applies: ({ tls }) => !tls.issuer,
     result: ({ tls: { secretName } }) => {
       const message = `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls`;
@@ -76,7 +75,6 @@ const POLICIES: readonly Policy<Context, ConditionResult>[] = [
     },
   },
   {
-    name: 'no cert-manager',
     applies: ({ tls }) => !tls.certManager,
     result: () => {
       const message = 'no certificate is requested: the cluster does not serve cert-manager.io/v1';
@@ -84,13 +82,11 @@ const POLICIES: readonly Policy<Context, ConditionResult>[] = [
     },
   },
   {
-    name: 'issued',
     applies: ({ tls, health }) => health?.state === 'Ready' && tls.secretExists,
     result: ({ tls }) =>
       conditionResult('CertificateReady', 'True', 'Issued', `Secret ${tls.secretName}`),
   },
   {
-    name: 'no such issuer',
     applies: ({ tls }) => tls.issuer?.missing !== undefined,
     result: ({ tls }) => {
       const message = `spec.ingress.tls.certManagerIssuer: ${tls.issuer?.missing ?? ''}`;
@@ -98,7 +94,7 @@ const POLICIES: readonly Policy<Context, ConditionResult>[] = [
     },
   },
   {
-    name: 'being issued',
+    // Being issued.
     applies: () => true,
     result({ tls: { issuer }, health }) {
       const waiting = `waiting for ${issuer?.kind ?? ''} ${issuer?.name ?? ''}`;

@@ -93,12 +93,10 @@ export function evaluateUpgrade(observation: Observed): UpgradeResult {
 
 const POLICIES: readonly Policy<Context, UpgradeResult>[] = [
   {
-    name: 'waiting for its turn',
     applies: ({ upgrade }) => !upgrade.started,
     result: (context) => inState('Waiting', context),
   },
   {
-    name: 'migrated and open',
     applies: (context) => isMigrated(context) && isReopened(context),
     result: ({ upgrade }) => ({
       fields: { image: upgrade.to, upgrade: undefined },
@@ -106,17 +104,15 @@ const POLICIES: readonly Policy<Context, UpgradeResult>[] = [
     }),
   },
   {
-    name: 'migrated',
     applies: isMigrated,
     result: (context) => inState('Migrated', { ...context, closed: true }),
   },
   {
-    name: 'failed',
     applies: ({ init }) => init?.state === 'Failed',
     result: (context) => ({ ...inState('Failed', context), stalled: context.closed }),
   },
   {
-    name: 'running',
+    // Running.
     applies: () => true,
     result: (context) => inState('Running', context),
   },

@@ -16,7 +16,6 @@ export interface StatusDetails {
     readonly reason?: string;
     readonly message?: string;
   }[];
-  readonly retryAfterSeconds?: number;
 }
 
 /** The API server quotes values that it refuses, at any length. */

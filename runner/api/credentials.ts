@@ -61,7 +61,7 @@ export function fixed(access: Access): Credentials {
   return { access: () => Promise.resolve(access), invalidate: () => undefined };
 }
 
-export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
  * Credentials from, in this order: the given kubeconfig file (or files, joined as in `KUBECONFIG`), the

@@ -1,26 +1,13 @@
-import { METADATA } from '../api/media-type.js';
 import { randomBytes } from 'node:crypto';
-import { Stalled, Waiting } from '../../constructs/kit/errors.js';
-import { ownerValue, type MetadataKeys } from '../../constructs/kit/labels.js';
-import {
-  groupOf,
-  joined,
-  keyOfObject,
-  type KubeObject,
-  type Resource,
-} from '../../constructs/kit/object.js';
+import { Waiting } from '../../constructs/kit/errors.js';
+import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
-import {
-  type ApiError,
-  isAlreadyExists,
-  isConflict,
-  isForbidden,
-  isInvalid,
-  isNotFound,
-} from '../api/api-error.js';
+import { isAlreadyExists, isConflict, isInvalid, isNotFound } from '../api/api-error.js';
 import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
+import { METADATA } from '../api/media-type.js';
 import { resourcePath } from '../api/resource-path.js';
-import { childOf, FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
+import { FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
 import { BEFORE_APPLY, isBeforeApply } from '../cache/owned-fields.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { Plan, PlannedChild } from '../reconcile/plan.js';
@@ -30,6 +17,14 @@ import { isAsApplied } from './as-applied.js';
 import { withValues } from './generated-secret.js';
 import { refreshMounts } from './mounts.js';
 import { isRecorded, RunRecords } from './run-records.js';
+import {
+  foreignOwner,
+  ownerKey,
+  isOfAnother,
+  hasOtherController,
+  nameTaken,
+} from './foreign-owner.js';
+import { isApiGone, refused } from './refusal.js';
 
 export type ApplyAction = 'created' | 'configured' | 'unchanged' | 'deleted' | 'skipped';
 
@@ -78,7 +73,6 @@ interface Task {
 
 /** What to do with a child if the condition holds. */
 interface ApplyCase {
-  readonly name: string;
   readonly applies: (task: Task) => boolean;
   readonly act: (task: Task) => ApplyAction | Promise<ApplyAction>;
 }
@@ -94,18 +88,15 @@ export class Applier {
   /** Cases in which nothing of the tree is written. The first that applies decides. */
   readonly #cases: readonly ApplyCase[] = [
     {
-      name: 'unchanged',
       applies: ({ planned, live }) => this.matches(planned, live),
       act: () => 'unchanged',
     },
     {
       // Its deletion is an event of its owner, which creates it again.
-      name: 'terminating',
       applies: ({ live, resource }) => live?.deleting === true && !isOfAnother(live, resource),
       act: () => 'skipped',
     },
     {
-      name: 'controlled by another resource',
       applies: ({ live, resource }) =>
         hasOtherController(live, resource) && live?.owner !== ownerKey(resource),
       act: ({ planned, live }) => {
@@ -113,14 +104,12 @@ export class Applier {
       },
     },
     {
-      // The garbage collector has not deleted it yet.
-      name: 'controlled by a deleted resource of this name',
+      // Of a deleted resource of this name: the garbage collector has not deleted it yet.
       applies: ({ live, resource }) => hasOtherController(live, resource),
       act: (task) => this.#deleteLive(task),
     },
     {
       // Data that a resource of this name, but of another kind, has retained.
-      name: 'labelled as the child of another resource',
       applies: ({ live, resource }) =>
         live?.controller === undefined && isOfAnother(live, resource),
       act: ({ planned, live }) => {
@@ -129,7 +118,6 @@ export class Applier {
     },
     {
       // A Job is immutable.
-      name: 'replaced Job',
       applies: ({ plan, planned, live }) =>
         live !== undefined &&
         planned.run !== undefined &&
@@ -142,22 +130,18 @@ export class Applier {
   /** How a child is written. The first that applies decides. */
   readonly #writes: readonly ApplyCase[] = [
     {
-      name: 'metadata of a create-only object',
       applies: ({ planned, live }) => planned.createOnly !== undefined && live !== undefined,
       act: (task) => this.#patchMetadata(task),
     },
     {
-      name: 'generated Secret',
       applies: ({ planned }) => planned.createOnly !== undefined && planned.run === undefined,
       act: (task) => this.#generate(task),
     },
     {
-      name: 'Job',
       applies: ({ planned }) => planned.run !== undefined,
       act: (task) => this.#begin(task),
     },
     {
-      name: 'object of a resource that was never ready',
       applies: ({ resource, planned, live, adopted = false }) =>
         live !== undefined &&
         !adopted &&
@@ -165,7 +149,7 @@ export class Applier {
         (resource.status as Status | undefined)?.appliedHash === undefined,
       act: (task) => this.#compare(task),
     },
-    { name: 'apply', applies: () => true, act: (task) => this.#applyObject(task) },
+    { applies: () => true, act: (task) => this.#applyObject(task) },
   ];
 
   /** Whether a child needs no write. */
@@ -432,80 +416,7 @@ function objectOf({ plan, planned }: Task): KubeObject {
   return object;
 }
 
-/** Why an object is not the resource's own child; undefined if it is. */
-function foreignOwner(
-  found: KubeObject,
-  { resource, planned }: Task,
-  metadataKeys: MetadataKeys,
-): string | undefined {
-  const controller = found.metadata.ownerReferences?.find((reference) => reference.controller);
-  if (controller) {
-    const isSameName =
-      controller.kind === resource.kind &&
-      controller.name === resource.metadata.name &&
-      groupOf(controller.apiVersion) === metadataKeys.group;
-    return controller.uid === resource.metadata.uid || isSameName
-      ? undefined
-      : `is controlled by ${controller.kind} ${controller.name}`;
-  }
-  const labelled = found.metadata.labels?.[metadataKeys.owner] === ownerValue(resource);
-  const applied = found.metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
-  if (!labelled && !applied) return 'was not made by the operator';
-  const child = childOf(planned.kind, found, metadataKeys);
-  return isOfAnother(child, resource) ? `was made for ${child.owner}` : undefined;
-}
-
-/** As `Child.owner` names a resource. */
-function ownerKey(resource: Resource): string {
-  return joined(resource.kind, keyOfObject(resource));
-}
-
-/** Whether an object is labelled as the child of another resource. */
-function isOfAnother(
-  child: Child | undefined,
-  resource: Resource,
-): child is Child & { readonly owner: string } {
-  return child?.owner !== undefined && child.owner !== ownerKey(resource);
-}
-
-function hasOtherController(child: Child | undefined, resource: Resource): boolean {
-  return child?.controller !== undefined && child.controller !== resource.metadata.uid;
-}
-
-/** Whether a CRD does not exist or is being deleted: its objects are deleted first, none can be created. */
-function isApiGone(error: unknown): boolean {
-  return (
-    isNotFound(error) || (isForbidden(error) && String(error).includes('definition is terminating'))
-  );
-}
-
 /** Created and deleted at the same time by another client. */
 function unstable({ id }: PlannedChild, cause: unknown): Error {
   return new Error(`${id}: created and deleted by another client`, { cause });
-}
-
-function nameTaken(planned: PlannedChild, why: string): Stalled {
-  return new Stalled(
-    'NameTaken',
-    `${planned.kind.kind} ${planned.name} exists and ${why}; the operator will not modify it; rename either object`,
-    60_000,
-  );
-}
-
-function refused(planned: PlannedChild, error: unknown): Stalled {
-  const { details, message } = error as ApiError;
-  const causes = details.causes?.map(({ field, message: text }) =>
-    [field, firstLine(text ?? '')].filter(Boolean).join(': '),
-  );
-  const why = causes && causes.length > 0 ? causes.join('; ') : firstLine(message);
-  return new Stalled(
-    'ApplyRefused',
-    `the API server refuses ${planned.kind.kind} ${planned.name}: ${why}`,
-    300_000,
-  );
-}
-
-/** Some refusals continue with a difference of many lines. */
-function firstLine(text: string): string {
-  return text.split('\n', 1)[0] ?? '';
 }

@@ -1,4 +1,4 @@
-import type { MetadataKeys } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 
 /** 32 letters and digits: 190 bits, without characters that files or URLs must quote. */

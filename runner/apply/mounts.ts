@@ -1,4 +1,4 @@
-import type { MetadataKeys } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { isNotFound } from '../api/api-error.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';

@@ -1,6 +1,7 @@
 import type { Batch, BatchProgress } from '../../constructs/kit/batch.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
-import { isPaused, type MetadataKeys } from '../../constructs/kit/labels.js';
+import { isPaused } from '../../constructs/kit/annotations.js';
+import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import { joined, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Applier } from '../apply/applier.js';

@@ -3,7 +3,8 @@ import { defined } from '../../constructs/kit/defined.js';
 import { endingWith } from '../../constructs/kit/ending-with.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import { READY } from '../../constructs/kit/health.js';
-import { BUCKET, MANAGED_BY_LABEL, OWNER, type MetadataKeys } from '../../constructs/kit/labels.js';
+import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { BUCKET, OWNER, type MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { childId, childOf, sameChild, unreadableChild, type Child } from './child.js';
@@ -151,6 +152,11 @@ export class ChildCache {
     for (const [id] of [...this.#store.entries()]) {
       if (id.startsWith(prefix)) this.#store.remove(id, undefined);
     }
+  }
+
+  /** Forgets all children, a portion in each turn of the event loop. */
+  clear(): Promise<void> {
+    return this.#store.replace(new Map(), '', undefined, { restored: true });
   }
 
   #rememberEnded(child: Child | undefined): void {

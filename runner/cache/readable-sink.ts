@@ -1,14 +1,9 @@
 import { defined } from '../../constructs/kit/defined.js';
 import { cutBelow } from '../../constructs/kit/depth.js';
 import { endingWith } from '../../constructs/kit/ending-with.js';
-import {
-  DATABASE_GRANT,
-  dataEdits,
-  GENERATED_ID,
-  MANAGED_BY,
-  MANAGED_BY_LABEL,
-  OWNER,
-} from '../../constructs/kit/labels.js';
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { dataEdits } from '../../constructs/kit/generated-secret.js';
+import { DATABASE_GRANT, GENERATED_ID, OWNER } from '../../constructs/kit/metadata-keys.js';
 import {
   keyOfObject,
   type KubeObject,

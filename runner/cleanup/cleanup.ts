@@ -1,7 +1,7 @@
 import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
-import type { MetadataKeys } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { specProblem } from '../../constructs/kit/schema/sound.js';

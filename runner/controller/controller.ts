@@ -1,5 +1,5 @@
 import type { ConditionResult } from '../../constructs/kit/condition.js';
-import { isPaused } from '../../constructs/kit/labels.js';
+import { isPaused } from '../../constructs/kit/annotations.js';
 import {
   joined,
   keyOfObject,
@@ -25,6 +25,7 @@ import { difference, statusOf } from '../reconcile/status.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics, ReconcileResult } from '../telemetry/metrics.js';
 import { StatusTurns } from './status-turns.js';
+import { forEachInTurns } from '../turns.js';
 import { meteredQueue, type WorkQueue } from './workqueue.js';
 
 export interface ControllerProps extends ReconcilerProps {
@@ -182,8 +183,10 @@ export class Controller {
   }
 
   /** Forgets all resources, and removes their metrics: another replica has them now. */
-  forgetAll(): void {
-    for (const key of [...this.#reconciledAt.keys()]) this.#forget(key);
+  async forgetAll(): Promise<void> {
+    await forEachInTurns([...this.#reconciledAt.keys()], (key) => {
+      this.#forget(key);
+    });
   }
 
   /** The one place that turns a report into status, events, metrics and the next reconcile. */

@@ -61,7 +61,7 @@ export function distinguishedName(
   );
 }
 
-export function extension(id: string, value: Buffer, critical?: 'critical'): Buffer {
+function extension(id: string, value: Buffer, critical?: 'critical'): Buffer {
   return sequence(identifier(id), ...(critical ? [yes()] : []), octets(value));
 }
 

@@ -1,7 +1,7 @@
 import { hashOf } from '../../constructs/kit/hash.js';
 import type { ClusterReader, Index } from '../../constructs/kit/kind.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
-import type { MetadataKeys } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { isNotFound } from '../api/api-error.js';

@@ -1,6 +1,6 @@
 import { Stalled, type Problem } from '../../constructs/kit/errors.js';
 import type { ChartProps, JobRun, ProbeResult } from '../../constructs/kit/kind.js';
-import { isPaused, isReleased } from '../../constructs/kit/labels.js';
+import { isPaused, isReleased } from '../../constructs/kit/annotations.js';
 import { specProblem } from '../../constructs/kit/schema/sound.js';
 import { namespaceOfKey, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { unsoundStatusOf, usable } from '../cache/usable.js';

@@ -1,7 +1,7 @@
 import { fieldsOf } from '../cache/json-annotation.js';
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import { isObject } from '../../constructs/kit/is-object.js';
-import type { MetadataKeys } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import { keyOfObject, type Resource } from '../../constructs/kit/object.js';
 import { referenceName } from '../../constructs/kit/reference.js';
 import type { AnyKind } from '../../constructs/registry.js';

@@ -1,5 +1,5 @@
 import type { ClusterReader } from '../../constructs/kit/kind.js';
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { aborted } from '../aborted.js';
 import type { Client } from '../api/client.js';
 import { type Clock, systemClock } from '../clock.js';

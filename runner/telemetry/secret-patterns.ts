@@ -4,7 +4,7 @@
  */
 
 /** A word in the names of secrets. */
-export const SECRET_WORD = [
+const SECRET_WORD = [
   'pass(?:word|wd|phrase)',
   'pwd?(?![a-z])',
   '(?<![a-z])pin(?![a-z])',

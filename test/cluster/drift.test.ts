@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { metadataKeysFor, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';

@@ -3,7 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { metadataKeysFor, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
 import { ProxiedOperators } from './support/proxied-operators.js';

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { FIELD_MANAGER } from '../../runner/cache/child.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, API_VERSION, aSite } from './support/builders.js';

@@ -7,7 +7,7 @@ import {
   ownNamespaceRules,
   shardRules,
 } from '../../constructs/install/permissions.js';
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { KINDS } from '../../constructs/registry.js';
 import { LeaseKind } from '../../runner/leader/lease-object.js';
 import { bucketOf, shardOf } from '../../runner/shards/buckets.js';

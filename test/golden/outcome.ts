@@ -1,7 +1,7 @@
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { ChildView, Probe, ProbeResult } from '../../constructs/kit/kind.js';
-import { metadataKeysOf } from '../../constructs/kit/labels.js';
+import { metadataKeysOf } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import type { Admission } from '../../constructs/kit/schema/admit.js';

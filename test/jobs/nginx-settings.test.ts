@@ -7,7 +7,8 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { AppBench, ProxySettings } from '../../constructs/bench/api.js';
 import { appBench } from '../../constructs/bench/definition.js';
-import { renderNginxConfig, type NginxConfigInput } from '../../constructs/bench/nginx-config.js';
+import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
+import type { NginxConfigInput } from '../../constructs/bench/nginx-input.js';
 import { proxyProblems, proxySettings } from '../../constructs/bench/proxy-settings.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
 

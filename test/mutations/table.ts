@@ -86,7 +86,7 @@ const SERVING: readonly Mutation[] = [
     name: 'first-site',
     item: 'serving',
     breaks: 'a Host in no map gets the first site',
-    file: 'constructs/bench/nginx-config.ts',
+    file: 'constructs/bench/nginx-maps.ts',
     find: `renderMap('$host $frappe_site', '""', `,
     replace: `renderMap('$host $frappe_site', [...(sites?.keys() ?? [])][0] ?? '""', `,
     fails: [
@@ -126,7 +126,7 @@ const SERVING: readonly Mutation[] = [
     name: 'no-aliases',
     item: 'serving',
     breaks: "aliases are left out of nginx's map",
-    file: 'constructs/bench/nginx-config.ts',
+    file: 'constructs/bench/nginx-maps.ts',
     find: '[siteName, ...domains]',
     replace: '[siteName]',
     fails: [
@@ -143,7 +143,7 @@ const SERVING: readonly Mutation[] = [
     name: 'no-assets',
     item: 'serving',
     breaks: '`/assets` answers 404',
-    file: 'constructs/bench/nginx-config.ts',
+    file: 'constructs/bench/nginx-server.ts',
     find: 'try_files $uri @assets;',
     replace: 'return 404;',
     fails: [
@@ -160,7 +160,7 @@ const SERVING: readonly Mutation[] = [
     name: 'not-internal',
     item: 'serving',
     breaks: '`/protected` lacks `internal`',
-    file: 'constructs/bench/nginx-config.ts',
+    file: 'constructs/bench/nginx-server.ts',
     find: '      internal;\n',
     replace: '',
     fails: [
@@ -177,7 +177,7 @@ const SERVING: readonly Mutation[] = [
     name: 'no-socketio',
     item: 'serving',
     breaks: 'no route `/socket.io`',
-    file: 'constructs/bench/nginx-config.ts',
+    file: 'constructs/bench/nginx-server.ts',
     find: 'location /socket.io {',
     replace: 'location /no-socket.io {',
     fails: [
@@ -557,7 +557,7 @@ const REMOVAL: readonly Mutation[] = [
     name: 'never-skipped',
     item: 'removal',
     breaks: '`skip-drop` is ignored',
-    file: 'constructs/kit/labels.ts',
+    file: 'constructs/kit/annotations.ts',
     find: "[metadataKeysOf(resource).skipDrop] === 'true'",
     replace: "[metadataKeysOf(resource).skipDrop] === ''",
     fails: [

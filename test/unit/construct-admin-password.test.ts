@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { namedSecretOf } from '../../constructs/kit/labels.js';
+import { namedSecretOf } from '../../constructs/kit/generated-secret.js';
 import type { KubeObject, ObjectMeta } from '../../constructs/kit/object.js';
 import { resolveSite } from '../../constructs/site/resolve.js';
 import { referenceSink } from '../../runner/cache/readable-sink.js';

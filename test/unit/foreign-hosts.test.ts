@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { ingressesByHost } from '../../constructs/frappe/indexes.js';
 import { Stalled } from '../../constructs/kit/errors.js';
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { Ingress } from '../../constructs/kit/object-kind.js';
 import { siteNames } from '../../constructs/kit/names.js';

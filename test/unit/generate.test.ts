@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { withValues } from '../../runner/apply/generated-secret.js';
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
 import { OPERATOR } from '../../constructs/install/identity.js';
-import { justify, type JustifiedRight } from '../../constructs/install/justification.js';
+import { justify, type JustifiedRight } from './justification.js';
 import {
   clusterRules,
   namespacedRules,

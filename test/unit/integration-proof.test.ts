@@ -4,7 +4,7 @@ import { integrationNames, optionalApisOf } from '../../cli/commands/render/opti
 import { namespacedRules } from '../../constructs/install/permissions.js';
 import { INTEGRATIONS } from '../../constructs/integrations/index.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { synthesize } from '../../constructs/kit/synth.js';

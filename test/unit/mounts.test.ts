@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { ObjectMeta } from '../../constructs/kit/object.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import { refreshMounts } from '../../runner/apply/mounts.js';

@@ -2,7 +2,7 @@ import { ApiObject, Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
 import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/kinds.js';

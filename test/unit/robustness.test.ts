@@ -6,7 +6,7 @@ import { INTEGRATIONS } from '../../constructs/integrations/index.js';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import { healthOf, type Observable } from '../../constructs/kit/health.js';
 import { kindsOf } from '../../constructs/kit/integration.js';
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { distinctKinds } from '../../constructs/kit/object-kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { admit } from '../../constructs/kit/schema/admit.js';

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { Job } from '../../constructs/kit/object-kind.js';
 import { childOf, type Child } from '../../runner/cache/child.js';
 import { JobRuns } from '../../runner/health/termination-message.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { KINDS } from '../../constructs/registry.js';
 import { shareOf } from '../../runner/shards/balance.js';

@@ -11,8 +11,10 @@ export interface Recipe {
   /** Folder of the Go module. */
   readonly module: string;
   readonly package: string;
-  /** Set by the linker. */
-  readonly variables: Readonly<Record<string, string>>;
+  /** Set by the linker. @default none */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** Build tags of all programs of the module. @default none */
+  readonly tags?: readonly string[];
 }
 
 /** What comes from one set of pins. */
@@ -55,7 +57,7 @@ function catalogOf(versions: Versions): Catalog<BinaryName> {
     recipes: {
       ...kubernetesRecipes(SERVERS, versions),
       ...kubernetesRecipes(['kubectl'], versions),
-      etcd: { module, package: 'go.etcd.io/etcd/server/v3', variables: {} },
+      etcd: { module, package: 'go.etcd.io/etcd/server/v3' },
       kwok: {
         module,
         package: 'sigs.k8s.io/kwok/cmd/kwok',
@@ -95,7 +97,7 @@ const TEMPORARY = '.building-';
  * Makes binaries in a folder within `folder` and moves each into `folder` in one step, so that a
  * binary in `folder` is always a whole one. The caller holds the lock of `folder`.
  */
-export async function withScratch<T>(
+async function withScratch<T>(
   folder: string,
   make: (scratch: string) => Promise<T>,
 ): Promise<T> {
@@ -120,7 +122,12 @@ export async function buildBinaries(
   for (const [module, group] of Map.groupBy(recipes, ([, recipe]) => recipe.module)) {
     await withScratch(folder, async (scratch) => {
       const names = group.map(([name]) => name);
-      await buildModule(new GoModule(module, names), group, scratch, onProgress);
+      await buildModule(
+        new GoModule(module, names, group[0]?.[1].tags),
+        group,
+        scratch,
+        onProgress,
+      );
       for (const [name, recipe] of group) {
         const target = path.join(folder, name);
         // A folder is not a program, and a file does not replace it.

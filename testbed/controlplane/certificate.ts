@@ -85,7 +85,7 @@ export function issue(authority: Authority, subject: Subject): Credential {
 }
 
 /** The identifier by which a certificate names its key and its issuer's. */
-export function keyIdOf(publicKey: KeyObject): Buffer {
+function keyIdOf(publicKey: KeyObject): Buffer {
   return createHash('sha1')
     .update(publicKey.export({ type: 'spki', format: 'der' }))
     .digest();

@@ -25,13 +25,14 @@ export class GoModule {
     private readonly folder: string,
     /** What is built of it, for messages. */
     private readonly names: readonly string[],
+    private readonly tags: readonly string[] = [],
   ) {}
 
   /** Downloads what the packages need, and counts the packages that have to be compiled. */
   async stale(packages: readonly string[], advance: Advance): Promise<number> {
     const total = await this.#missingModules();
     let done = 0;
-    const args = ['list', '-deps', ...FLAGS, '-f={{.Stale}} {{.StaleReason}}', ...packages];
+    const args = ['list', '-deps', ...this.#flags, '-f={{.Stale}} {{.StaleReason}}', ...packages];
     const lines = await this.#go(args, (line) => {
       if (!line.startsWith('go: downloading ')) return;
       done++;
@@ -48,12 +49,25 @@ export class GoModule {
     // A link counts as a package: it takes as long as several.
     const total = stale + packages.length;
     let started = 0;
-    const args = ['build', '-v', ...FLAGS, '-ldflags', ldflags, '-o', `${scratch}/`, ...packages];
+    const args = [
+      'build',
+      '-v',
+      ...this.#flags,
+      '-ldflags',
+      ldflags,
+      '-o',
+      `${scratch}/`,
+      ...packages,
+    ];
     await this.#go(args, (line) => {
       if (!/^[\w.-]+(\/[\w.~-]+)*$/.test(line)) return;
       started++;
       advance({ done: Math.min(started, stale), total, unit: 'packages' });
     });
+  }
+
+  get #flags(): readonly string[] {
+    return ['-mod=readonly', '-trimpath', `-tags=${this.tags.join(',')}`];
   }
 
   /** How many modules of the module's `go.sum` are not downloaded yet. */
@@ -112,7 +126,6 @@ export class GoModule {
   }
 }
 
-const FLAGS = ['-mod=readonly', '-trimpath'] as const;
 const ERROR_LINES = 60;
 
 /** A workspace or flags of the user's own projects must not reach these builds. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
 
 import { asset } from './assets.js';
 
@@ -35,8 +36,8 @@ export function chosenMinor(): Minor {
 
 /** Reads the pins from the Go modules, so that they are written once. */
 export function readVersions(minor: Minor = chosenMinor()): Versions {
-  const [goMod = '', goSum = ''] = pinsOf(minor);
-  const [shared = ''] = pinsOf(DEFAULT_MINOR);
+  const [goMod = '', goSum = ''] = pinsIn(moduleOf(minor));
+  const [shared = ''] = pinsIn(moduleOf(DEFAULT_MINOR));
   const kubernetes = pinned(goMod, 'k8s.io/kubernetes');
   const etcd = pinned(shared, 'go.etcd.io/etcd/server/v3');
   const kwok = pinned(shared, 'sigs.k8s.io/kwok');
@@ -50,8 +51,9 @@ export function moduleOf(minor: Minor): string {
   return asset('go', minor);
 }
 
-function pinsOf(minor: Minor): readonly string[] {
-  return ['go.mod', 'go.sum'].map((file) => readFileSync(asset('go', minor, file), 'utf8'));
+/** What pins a Go module: `go.mod` and `go.sum`. */
+export function pinsIn(module: string): readonly string[] {
+  return ['go.mod', 'go.sum'].map((file) => readFileSync(path.join(module, file), 'utf8'));
 }
 
 /**

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { ensureBuilt } from '../controlplane/binaries.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { cacheKey, pinned } from '../controlplane/versions.js';
+import { cacheKey, pinned, pinsIn } from '../controlplane/versions.js';
 import { projectRoot } from '../root.js';
 
 const MODULE = 'helm.sh/helm/v3';
@@ -12,7 +11,7 @@ const MODULE = 'helm.sh/helm/v3';
 /** Builds Helm into the cache of the control plane's binaries; three minutes the first time. */
 export async function ensureHelm(onProgress?: OnProgress): Promise<string> {
   const folder = path.join(projectRoot(), 'testbed', 'helm', 'go');
-  const pins = ['go.mod', 'go.sum'].map((file) => readFileSync(path.join(folder, file), 'utf8'));
+  const pins = pinsIn(folder);
   const version = pinned(pins[0] ?? '', MODULE);
   const key = cacheKey(`helm-${version}`, pins);
   const recipe = {

@@ -1,9 +1,9 @@
-import { access, constants, readFile } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import path from 'node:path';
 import { type Binaries, cacheRoot, ensureBuilt } from '../controlplane/binaries.js';
 import type { Catalog } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { cacheKey, pinned } from '../controlplane/versions.js';
+import { cacheKey, pinned, pinsIn } from '../controlplane/versions.js';
 import { projectRoot } from '../root.js';
 
 const MODULE = 'github.com/kedacore/keda/v2';
@@ -22,17 +22,15 @@ export type KedaProgram = (typeof KEDA_PROGRAMS)[number];
 export async function keda(
   onProgress?: OnProgress,
 ): Promise<{ readonly programs: Binaries<KedaProgram> } | { readonly skip: string }> {
-  const catalog = await kedaCatalog();
+  const catalog = kedaCatalog();
   if (process.env['E2E_KEDA'] !== '1' && !(await isBuilt(catalog))) {
     return { skip: 'NOT TESTED: KEDA is not built here; E2E_KEDA=1 builds it, in ten minutes' };
   }
   return { programs: await ensureBuilt(catalog, KEDA_PROGRAMS, { onProgress }) };
 }
 
-async function kedaCatalog(): Promise<Catalog<KedaProgram>> {
-  const pins = await Promise.all(
-    ['go.mod', 'go.sum'].map((file) => readFile(path.join(FOLDER, file), 'utf8')),
-  );
+function kedaCatalog(): Catalog<KedaProgram> {
+  const pins = pinsIn(FOLDER);
   const version = pinned(pins[0] ?? '', MODULE);
   const recipe = (program: KedaProgram) => ({
     module: FOLDER,

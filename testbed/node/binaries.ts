@@ -41,5 +41,5 @@ function catalog(versions: Versions): Catalog<NodeBinaryName> {
 }
 
 function ownProgram(folder: string): Recipe {
-  return { module: asset('go', folder), package: '.', variables: {} };
+  return { module: asset('go', folder), package: '.' };
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { mkdir, readdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -7,7 +6,7 @@ import { type Binaries, ensureBuilt } from '../controlplane/binaries.js';
 import type { Catalog } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
 import { run } from '../controlplane/run.js';
-import { cacheKey, pinned } from '../controlplane/versions.js';
+import { cacheKey, pinned, pinsIn } from '../controlplane/versions.js';
 import { asset } from './assets.js';
 import { NODE_NAME, type Paths } from './configs.js';
 import type { NodeNetwork } from './network.js';
@@ -45,16 +44,12 @@ export async function ensureCalico(onProgress?: OnProgress): Promise<Calico> {
 
 function catalog(): Catalog<CalicoProgram> {
   const module = asset('go', 'calico');
-  const pins = ['go.mod', 'go.sum'].map((file) => readFileSync(path.join(module, file), 'utf8'));
+  const pins = pinsIn(module);
   const commit =
     pinned(pins[0] ?? '', MODULE)
       .split('-')
       .at(-1) ?? '';
-  const recipe = (command: string) => ({
-    module,
-    package: `${MODULE}/${command}`,
-    variables: {},
-  });
+  const recipe = (command: string) => ({ module, package: `${MODULE}/${command}` });
   return {
     key: cacheKey(`calico-${commit}`, pins),
     recipes: { calico: recipe('cni-plugin/cmd/calico'), felix: recipe('felix/cmd/calico-felix') },

@@ -39,7 +39,7 @@ export async function reserveNetwork(): Promise<NodeNetwork> {
   throw new Error(`no network 10.${FIRST}.0.0/16 to 10.${LAST}.0.0/16 is free on this machine`);
 }
 
-export function networkOf(octet: number): NodeNetwork {
+function networkOf(octet: number): NodeNetwork {
   const prefix = `10.${octet}`;
   return {
     namespace: `app-operator-${octet}`,

@@ -17,7 +17,7 @@ const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 const RETRY_MS = 1_000;
 
 /** Names of the StorageClasses; the first is the default. */
-export const STORAGE_CLASSES = ['standard', 'limited', 'one-node'] as const;
+const STORAGE_CLASSES = ['standard', 'limited', 'one-node'] as const;
 
 /** As the provisioner of kind and k3s words it. */
 const ONE_NODE_ONLY =

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureBuilt } from '../controlplane/binaries.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { cacheKey, pinned } from '../controlplane/versions.js';
+import { cacheKey, pinned, pinsIn } from '../controlplane/versions.js';
 import { projectRoot } from '../root.js';
 
 /** A running S3 server, on loopback. */
@@ -38,11 +38,11 @@ const MODULE = 'github.com/versity/versitygw';
  * Builds versitygw, a real S3 server, into the cache of the control plane's binaries; two minutes
  * the first time.
  */
-export async function ensureS3Binary(onProgress?: OnProgress): Promise<string> {
+async function ensureS3Binary(onProgress?: OnProgress): Promise<string> {
   const folder = path.join(projectRoot(), 'testbed', 's3', 'go');
-  const pins = ['go.mod', 'go.sum'].map((file) => readFileSync(path.join(folder, file), 'utf8'));
+  const pins = pinsIn(folder);
   const key = cacheKey(`versitygw-${pinned(pins[0] ?? '', MODULE)}`, pins);
-  const recipe = { module: folder, package: `${MODULE}/cmd/versitygw`, variables: {} };
+  const recipe = { module: folder, package: `${MODULE}/cmd/versitygw` };
   const catalog = { key, recipes: { versitygw: recipe } };
   return (await ensureBuilt(catalog, ['versitygw'], { onProgress })).versitygw;
 }

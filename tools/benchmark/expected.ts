@@ -7,7 +7,7 @@ import { FIGURES, type Measured } from './figures.js';
 export type Expected = Readonly<Record<string, number>>;
 
 const FILE = path.join(projectRoot(), 'tools/benchmark/expected.json');
-export const UPDATE = 'npm run benchmark -- --update';
+const UPDATE = 'npm run benchmark -- --update';
 
 export async function readExpected(): Promise<Expected> {
   return JSON.parse(await readFile(FILE, 'utf8')) as Expected;

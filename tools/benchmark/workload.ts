@@ -49,7 +49,7 @@ export function siteObjects(namespace: string, index: number): readonly KubeObje
   );
 }
 
-export function synthesizeSite(site: Resource, reader: StaticReader): readonly KubeObject[] {
+function synthesizeSite(site: Resource, reader: StaticReader): readonly KubeObject[] {
   const resource = site as AppSite;
   const inputs = siteKind.resolve(resource, reader);
   return synthesize((scope, id) => siteKind.chart(scope, id, { resource, inputs })).flatMap(

@@ -47,7 +47,7 @@ export function mountedFiles(jobs: string): Readonly<Record<string, string>> {
 }
 
 /** Name → path of every script below `jobs/`, without the tests. */
-export function scriptPaths(jobs: string): ReadonlyMap<string, string> {
+function scriptPaths(jobs: string): ReadonlyMap<string, string> {
   const paths = new Map<string, string>();
   const folders = readdirSync(jobs, { withFileTypes: true }).filter(
     (entry) => entry.isDirectory() && entry.name !== 'tests',

@@ -22,12 +22,6 @@ export interface Release {
 /** A step's result in one line. */
 export type Summary = string;
 
-/** A part of a release: it makes an artifact, or checks one. */
-export interface Step {
-  readonly name: string;
-  readonly run: (release: Release) => Promise<Summary>;
-}
-
 /** The checksum of a file, in hexadecimal. */
 export async function sha256(file: string): Promise<string> {
   return createHash('sha256')

@@ -3,7 +3,7 @@ import { isNotFound } from '../../runner/api/api-error.js';
 import type { Random } from './random-choice.js';
 
 const GROUP = 'app-operator.io/v1alpha1';
-export const API = `/apis/${GROUP}/namespaces/default`;
+const API = `/apis/${GROUP}/namespaces/default`;
 const CORE = '/api/v1/namespaces/default';
 const APPS = '/apis/apps/v1/namespaces/default';
 const NO_WORKERS = { workerDefault: 0, workerShort: 0, workerLong: 0 };

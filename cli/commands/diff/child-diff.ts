@@ -1,4 +1,4 @@
-import type { MetadataKeys } from '../../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../../constructs/kit/metadata-keys.js';
 import { keyOfObject, type KubeObject } from '../../../constructs/kit/object.js';
 import { Secret, type ObjectKind } from '../../../constructs/kit/object-kind.js';
 import { childOf, FIELD_MANAGER } from '../../../runner/cache/child.js';

@@ -1,5 +1,6 @@
 import { Stalled, Waiting } from '../../../constructs/kit/errors.js';
-import { isPaused, metadataKeysFor, type MetadataKeys } from '../../../constructs/kit/labels.js';
+import { isPaused } from '../../../constructs/kit/annotations.js';
+import { metadataKeysFor, type MetadataKeys } from '../../../constructs/kit/metadata-keys.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../../constructs/kit/object-kind.js';
 import { ApiError } from '../../../runner/api/api-error.js';

@@ -1,5 +1,5 @@
 import { messageOf } from '../../../constructs/kit/errors.js';
-import { metadataKeysFor } from '../../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import {
   ConfigMap,

@@ -1,5 +1,5 @@
 import { DEFAULT_API_GROUP, objectKind } from '../../../constructs/kit/definition.js';
-import { metadataKeysFor } from '../../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../../constructs/kit/metadata-keys.js';
 import type { KubeObject, Resource } from '../../../constructs/kit/object.js';
 import {
   kindId,

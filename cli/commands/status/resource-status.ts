@@ -1,5 +1,5 @@
 import { healthOf, type Health } from '../../../constructs/kit/health.js';
-import { isPaused } from '../../../constructs/kit/labels.js';
+import { isPaused } from '../../../constructs/kit/annotations.js';
 import type { Resource } from '../../../constructs/kit/object.js';
 import { isJobFailure } from '../../../constructs/kit/reasons.js';
 import type { StatusNode, StatusView } from '../../../constructs/kit/status-view.js';

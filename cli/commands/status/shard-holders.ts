@@ -1,4 +1,4 @@
-import { metadataKeysFor } from '../../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../../constructs/kit/metadata-keys.js';
 import { keyOf } from '../../../constructs/kit/object.js';
 import { KINDS, type AnyKind } from '../../../constructs/registry.js';
 import { isForbidden, isNotFound } from '../../../runner/api/api-error.js';

@@ -1,5 +1,5 @@
 import type { Health } from '../../../constructs/kit/health.js';
-import { metadataKeysFor } from '../../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../../constructs/kit/metadata-keys.js';
 import { groupOf, keyOf, keyOfObject, type KubeObject } from '../../../constructs/kit/object.js';
 import { referenceName } from '../../../constructs/kit/reference.js';
 import { BATCHES, KINDS, type AnyKind } from '../../../constructs/registry.js';

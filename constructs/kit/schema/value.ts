@@ -3,7 +3,7 @@ import { isObject } from '../is-object.js';
 import { quoted } from './quote.js';
 
 /** The type of a piece of JSON, in the words of schemas. */
-export function typeName(value: unknown): string {
+function typeName(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { objectKind } from '../../../constructs/kit/definition.js';
-import { metadataKeysFor } from '../../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import {
   HorizontalPodAutoscaler,

@@ -1,7 +1,7 @@
-import type { Integration } from '../kit/integration.js';
-import { groupOf } from '../kit/object.js';
-import type { ObjectKind } from '../kit/object-kind.js';
-import type { PermissionSource, ResourceRule } from './permissions.js';
+import type { Integration } from '../../constructs/kit/integration.js';
+import { groupOf } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import type { PermissionSource, ResourceRule } from '../../constructs/install/permissions.js';
 
 /** Why the operator has a right: one verb on one resource, or several with the same reason. */
 export interface JustifiedRight {
