@@ -1,5 +1,6 @@
 import type { KindVersion } from '../constructs/kit/conversion.js';
 import { KINDS, type AnyKind } from '../constructs/registry.js';
+import { REVIEW_CONNECTIONS } from './admission/author-access.js';
 import { startWebhooks, type Webhooks } from './admission/webhooks.js';
 import { aborted } from './aborted.js';
 import { createClient, type Client, type ClientOptions } from './api/client.js';
@@ -93,6 +94,7 @@ interface OperatorProps {
 interface Running {
   readonly client: Client;
   readonly leaseClient: Client;
+  readonly reviewClient: Client;
   readonly work: Work;
   readonly webhooks: Webhooks | undefined;
   readonly endpoints: Endpoints;
@@ -106,7 +108,7 @@ async function operate(props: OperatorProps): Promise<number> {
     exitCode = 1;
     stop.abort();
   };
-  const { client, leaseClient, work, webhooks, endpoints } = await startServers(props, onLost);
+  const { work, webhooks, endpoints, ...clients } = await startServers(props, onLost);
   try {
     await Promise.race([work.start(), aborted(stop.signal)]);
     if (!stop.signal.aborted) await aborted(stop.signal);
@@ -114,7 +116,7 @@ async function operate(props: OperatorProps): Promise<number> {
     await within(config.shutdownTimeoutMs, work.stop());
     await work.resign();
     await Promise.all([endpoints.close(), webhooks?.close()]);
-    await within(2_000, Promise.all([client.close(), leaseClient.close()]));
+    await within(2_000, Promise.all(Object.values(clients).map((client) => client.close())));
     log.info('stopped');
   }
   return exitCode;
@@ -134,10 +136,12 @@ async function startServers(props: OperatorProps, onLost: () => void): Promise<R
   const { shards } = config;
   const connections = shards > 1 ? LEASE_CONNECTIONS + shards + 1 : LEASE_CONNECTIONS;
   const leaseClient = createClient({ credentials, onCall, connections });
+  // Nor may an author, whose change passes unchecked or is refused without an answer.
+  const reviewClient = createClient({ credentials, onCall, connections: REVIEW_CONNECTIONS });
   const parts = { client, leaseClient, metrics, onLost };
   const work = shards > 1 ? shardedWork(props, parts) : leaderWork(props, parts);
   const webhooks = await startWebhooks({
-    ...{ config, client, metrics, log, kinds, versions },
+    ...{ config, client, reviewClient, metrics, log, kinds, versions },
     reader: () => work.reader(),
   });
   const endpoints = await startEndpoints({
@@ -150,7 +154,7 @@ async function startServers(props: OperatorProps, onLost: () => void): Promise<R
       { name: 'webhooks', problems: () => webhooks?.problems() ?? [] },
     ],
   });
-  return { client, leaseClient, work, webhooks, endpoints };
+  return { client, leaseClient, reviewClient, work, webhooks, endpoints };
 }
 
 interface WorkParts {

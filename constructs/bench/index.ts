@@ -37,6 +37,16 @@ import { evaluateBench } from './evaluate.js';
 import { benchStatusView } from './status-view.js';
 import { benchReasons } from './reasons.js';
 
+const givenToPods: Kind<AppBench, BenchInputs>['givenToPods'] = {
+  fields: ['componentPodTemplates', 'siteConfig', 'dbConfig.tls'],
+  references: ({ spec }) => [
+    ...templateReferences(spec.componentPodTemplates),
+    ...configurationReferences(spec.siteConfig),
+    // The code of sites can read these files.
+    ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
+  ],
+};
+
 /** Shared infrastructure for a set of sites, with what integrations add to it. */
 export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, BenchInputs> => ({
   definition: appBench,
@@ -72,12 +82,7 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
   indexes: [benchesByClaim, benchesByTurn, scalersOfDeployment],
   resolve: resolveBench,
   admissionWarnings: benchWarnings,
-  givenToPods: ({ spec }) => [
-    ...templateReferences(spec.componentPodTemplates),
-    ...configurationReferences(spec.siteConfig),
-    // The code of sites can read these files.
-    ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
-  ],
+  givenToPods,
   normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
   chart: (scope, id, props) => new BenchChart(scope, id, props),
   // Only until it is known where the image has its assets.

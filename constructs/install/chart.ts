@@ -3,7 +3,7 @@ import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
 import type { TenantPolicy } from '../kit/tenant-policy.js';
-import { DEFINITIONS, KINDS } from '../registry.js';
+import { type AnyKind, DEFINITIONS, KINDS } from '../registry.js';
 import { OperatorAccess } from './access.js';
 import { crdOf } from './crd.js';
 import { OPERATOR, OPERATOR_LABELS } from './identity.js';
@@ -81,7 +81,7 @@ export interface InstallProps {
    * The kinds that the operator works for: its rights follow from them.
    * @default all with a controller
    */
-  readonly kinds?: readonly PermissionSource[];
+  readonly kinds?: readonly (PermissionSource & Pick<AnyKind, 'givenToPods'>)[];
 }
 
 /**

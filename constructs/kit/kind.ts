@@ -87,7 +87,11 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
    * The objects of the namespace whose content the resource gives to pods as a user likes. Who names one
    * must be allowed to get it: admission asks the cluster. @default none
    */
-  givenToPods?(resource: R): readonly ObjectReference[];
+  readonly givenToPods?: {
+    /** Every field of the spec that names them, such as `dbConfig.tls`. */
+    readonly fields: readonly string[];
+    references(resource: R): readonly ObjectReference[];
+  };
   /** Fields that admission brings to a normal form. @default none */
   readonly normal?: readonly NormalField[];
   /** The status of the resource, from what was observed. */

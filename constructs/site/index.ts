@@ -71,13 +71,16 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   indexes: [sitesOfBench, sitesByHost, sitesByPublicHost, sitesByClaim, ingressesByHost],
   resolve: (resource, reader) => resolveSite(resource, reader, integrations),
   admissionWarnings: siteWarnings,
-  givenToPods: ({ spec }) => [
-    ...templateReferences(spec.componentPodTemplates),
-    ...configurationReferences(spec.siteConfig),
-    ...loginReferences(spec.sso),
-    // The code of sites can read these files.
-    ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
-  ],
+  givenToPods: {
+    fields: ['componentPodTemplates', 'siteConfig', 'sso', 'dbConfig.tls'],
+    references: ({ spec }) => [
+      ...templateReferences(spec.componentPodTemplates),
+      ...configurationReferences(spec.siteConfig),
+      ...loginReferences(spec.sso),
+      // The code of sites can read these files.
+      ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
+    ],
+  },
   normal: [
     { path: ['spec', 'siteName'], form: normalHost },
     { path: ['spec', 'domain'], form: normalHost },

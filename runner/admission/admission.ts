@@ -10,9 +10,16 @@ import { oversize } from '../../constructs/kit/schema/admit.js';
 import type { Logger } from '../telemetry/log.js';
 import { AuthorReader, keyOfRead } from './author-reader.js';
 import type { Read } from './author-access.js';
-import { unreadable } from './given-to-pods.js';
+import { Busy, Gate } from './gate.js';
+import { givesToPods, unreadable } from './given-to-pods.js';
 import { normalize } from './normalize.js';
-import { type AdmissionRequest, type AdmissionResponse, refusal, shortened } from './review.js';
+import {
+  type AdmissionRequest,
+  type AdmissionResponse,
+  refusal,
+  shortened,
+  tryAgain,
+} from './review.js';
 import { deletionWarnings, validate, type AdmissionChange } from './validate.js';
 
 export interface AdmissionProps {
@@ -22,7 +29,7 @@ export interface AdmissionProps {
   readonly namespaces: readonly string[];
   /** Reads all other objects; undefined until the caches are synced. */
   readonly reader: () => ClusterReader | undefined;
-  /** Whether an author may read what the answer depends on. */
+  /** Whether an author may read what the answer depends on; rejects without a decision. */
   readonly mayRead: (author: UserInfo, read: Read) => Promise<boolean>;
   /** What the operator's administrator decides. @default DEFAULT_SETTINGS */
   readonly settings?: Settings;
@@ -43,29 +50,77 @@ const MOST_PATCHED = 1_000;
 /** The API server truncates longer warnings, and shows few. */
 const WARNING = { most: 8, length: 256 };
 
+type MayRead = (read: Read) => Promise<boolean>;
+
+/** Reviews at the same time; most take a millisecond, and some wait for the API server. */
+const REVIEWS = {
+  ...{ most: 64, mostOfOne: 16, queue: 32, waitMs: 500 },
+  message: 'too many reviews at once; try again',
+};
+/** Of a review: with the wait before it, it ends within the three seconds of the API server. */
+const REVIEW_MS = 1_500;
+const NOT_REVIEWED =
+  'there was no answer in time whether you may get what this change gives to pods; try again';
+
 /** Reviews changes of the operator's resources. All other resources are allowed. */
 export class Admission {
+  readonly #gate = new Gate(REVIEWS);
+
   constructor(private readonly props: AdmissionProps) {}
 
-  /** Validates a change: problems refuse it, warnings are shown to its author. */
+  /**
+   * Validates a change: problems refuse it, warnings are shown to its author. What is not reviewed in
+   * time is refused where it gives objects to pods: nothing else checks who may get these.
+   * @throws Busy
+   */
   async validate(request: AdmissionRequest): Promise<AdmissionResponse> {
     const change = this.#changeOf(request);
     if (!change) return allow(request);
+    try {
+      const leave = await this.#gate.enter(request.namespace ?? '');
+      try {
+        return await this.#review(request, change, this.#rightsOf(request));
+      } finally {
+        leave();
+      }
+    } catch (error) {
+      if (!(error instanceof Busy) || !givesToPods(change)) throw error;
+      return tryAgain(request.uid, error.message);
+    }
+  }
+
+  async #review(
+    request: AdmissionRequest,
+    change: AdmissionChange,
+    mayRead: MayRead,
+  ): Promise<AdmissionResponse> {
     if (request.operation === 'DELETE') {
-      return allow(request, await this.#asAuthor(request, change, deletionWarnings));
+      return allow(request, await this.#asAuthor(change, mayRead, deletionWarnings));
     }
     const tooLong = oversizeOf(change);
     if (tooLong.length > 0) return this.#refuse(request, change, tooLong);
-    let result = await this.#asAuthor(request, change, validate);
+    let result = await this.#asAuthor(change, mayRead, validate);
     if (result.unsure) {
       await sleep(CACHE_DELAY_MS);
       const later = { ...change, reader: this.props.reader() };
-      result = await this.#asAuthor(request, later, validate);
+      result = await this.#asAuthor(later, mayRead, validate);
     }
     const { warnings } = result;
     const problems =
-      result.problems.length > 0 ? result.problems : await this.#hidden(request, change);
+      result.problems.length > 0 ? result.problems : await unreadable(change, mayRead);
     return problems.length > 0 ? this.#refuse(request, change, problems) : allow(request, warnings);
+  }
+
+  /** Asks what an author may read, for a bounded time in all. */
+  #rightsOf({ userInfo = {} }: AdmissionRequest): MayRead {
+    const end = AbortSignal.timeout(REVIEW_MS);
+    return async (read) => {
+      try {
+        return await before(end, () => this.props.mayRead(userInfo, read));
+      } catch {
+        throw new Busy(NOT_REVIEWED);
+      }
+    };
   }
 
   /** Brings fields to their normal form, with a warning for each. */
@@ -95,8 +150,8 @@ export class Admission {
    * the cluster has allowed it: neither the response nor its time depends on more.
    */
   async #asAuthor<T>(
-    { userInfo = {} }: AdmissionRequest,
     change: AdmissionChange,
+    mayRead: MayRead,
     work: (change: AdmissionChange) => T,
   ): Promise<T> {
     const { reader } = change;
@@ -108,15 +163,10 @@ export class Admission {
       if (own.undecided.size === 0 || round === ROUNDS) return result;
       await Promise.all(
         [...own.undecided.values()].map(async (read) => {
-          decisions.set(keyOfRead(read), await this.props.mayRead(userInfo, read));
+          decisions.set(keyOfRead(read), await mayRead(read).catch(() => false));
         }),
       );
     }
-  }
-
-  /** The objects that a change gives to pods, and that its author may not get. */
-  #hidden({ userInfo = {} }: AdmissionRequest, change: AdmissionChange): Promise<Problem[]> {
-    return unreadable(change, (read) => this.props.mayRead(userInfo, read));
   }
 
   /** Undefined if the change is not reviewed. */
@@ -159,6 +209,19 @@ export class Admission {
       allowed: false,
       status: refusal({ group, kind: kind.definition.kind, name }, problems),
     };
+  }
+}
+
+/** The result of some work, unless the signal is aborted first. */
+async function before<T>(end: AbortSignal, work: () => Promise<T>): Promise<T> {
+  end.throwIfAborted();
+  const late = Promise.withResolvers<never>();
+  const onEnd = (): void => late.reject(end.reason as Error);
+  end.addEventListener('abort', onEnd, { once: true });
+  try {
+    return await Promise.race([work(), late.promise]);
+  } finally {
+    end.removeEventListener('abort', onEnd);
   }
 }
 

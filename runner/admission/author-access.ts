@@ -6,6 +6,7 @@ import { objectKind } from '../../constructs/kit/definition.js';
 import { groupOf } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Client } from '../api/client.js';
+import { Gate } from './gate.js';
 import type { Logger } from '../telemetry/log.js';
 
 /** A read that an answer depends on. */
@@ -26,15 +27,24 @@ export interface AuthorAccessProps {
   readonly now?: () => number;
 }
 
+/** Reviews at the same time, which need as many connections. */
+export const REVIEW_CONNECTIONS = 16;
+
 /** The authorizer of an API server caches as long at least. */
 const CACHE_MS = 10_000;
 const CACHE_SIZE = 1_024;
 /** Within the three seconds that an API server waits for a webhook. */
 const REVIEW_TIMEOUT_MS = 1_000;
+/** A change asks about up to 32 names of a kind, one by one. */
+const REVIEWS = {
+  ...{ most: REVIEW_CONNECTIONS, mostOfOne: REVIEW_CONNECTIONS / 4, queue: 256, waitMs: 1_000 },
+  message: 'too many questions for the rights of authors at once',
+};
 
-/** Asks the cluster what the authors of changes may read; answers are kept for ten seconds. */
+/** Asks the cluster what the authors of changes may read; decisions are kept for ten seconds. */
 export class AuthorAccess {
   readonly #kinds: ReadonlyMap<string, ObjectKind>;
+  readonly #gate = new Gate(REVIEWS);
   readonly #cache = new Map<
     string,
     { readonly allowed: Promise<boolean>; readonly until: number }
@@ -51,7 +61,10 @@ export class AuthorAccess {
     this.#kinds = new Map(all.map((kind) => [kind.kind, kind]));
   }
 
-  /** Whether the author may read it. Without an answer of the cluster, it may not. */
+  /**
+   * Whether the author may read it.
+   * @throws where the cluster gives no decision
+   */
   async allows(author: UserInfo, read: Read): Promise<boolean> {
     const kind = this.#kinds.get(read.kind);
     // No API serves it, so no rule allows it.
@@ -77,19 +90,25 @@ export class AuthorAccess {
     const { now = () => performance.now() } = this.props;
     const known = this.#cache.get(key);
     if (known && now() < known.until) return known.allowed;
-    const allowed = this.#review(spec);
+    const allowed = this.#review(spec, read.namespace);
+    const asked = { allowed, until: now() + CACHE_MS };
     this.#cache.delete(key);
-    this.#cache.set(key, { allowed, until: now() + CACHE_MS });
+    this.#cache.set(key, asked);
     keepNewest(this.#cache, CACHE_SIZE);
+    // No decision is none that could be kept.
+    allowed.catch(() => this.#cache.get(key) === asked && this.#cache.delete(key));
     return allowed;
   }
 
-  async #review(spec: object): Promise<boolean> {
+  async #review(spec: object, namespace: string): Promise<boolean> {
+    const leave = await this.#gate.enter(namespace);
     try {
       return await isAllowed(this.props.client, spec, REVIEW_TIMEOUT_MS);
     } catch (error) {
       this.props.log.warn('access of an author not reviewed: objects stay hidden', { error });
-      return false;
+      throw error;
+    } finally {
+      leave();
     }
   }
 }

@@ -16,12 +16,8 @@ export async function unreadable(
   change: AdmissionChange,
   mayRead: (read: Read) => Promise<boolean>,
 ): Promise<Problem[]> {
-  const { object, old } = change;
-  const known = new Set(old ? referencesOf(change, old).map(keyOf) : []);
-  const added = referencesOf(change, object, old).filter(
-    (reference) => !known.has(keyOf(reference)),
-  );
-  const { namespace = 'default' } = object.metadata;
+  const added = addedBy(change);
+  const { namespace = 'default' } = change.object.metadata;
   const kinds = [...new Set(added.map((reference) => reference.kind))];
   const hidden = await Promise.all(
     kinds.map(async (name) => {
@@ -33,20 +29,30 @@ export async function unreadable(
   return hidden.flat();
 }
 
+/** Whether a change newly gives objects to pods. */
+export function givesToPods(change: AdmissionChange): boolean {
+  return addedBy(change).length > 0;
+}
+
+function addedBy(change: AdmissionChange): readonly ObjectReference[] {
+  const { object, old } = change;
+  const known = new Set(old ? referencesOf(change, old).map(keyOf) : []);
+  return referencesOf(change, object, old).filter((reference) => !known.has(keyOf(reference)));
+}
+
 async function hiddenOf(
   references: readonly ObjectReference[],
   namespace: string,
   mayRead: (read: Read) => Promise<boolean>,
 ): Promise<Problem[]> {
-  const names = [...new Set(references.map(({ name }) => name))];
+  // All are of one kind.
+  const kindOf = new Map(references.map(({ name, kind }) => [name, kind]));
+  const names = [...kindOf];
   const allowed = new Set<string>();
   await Promise.all(
-    references
-      .filter(({ name }, i) => references.findIndex((other) => other.name === name) === i)
-      .slice(0, MOST)
-      .map(async ({ kind, name }) => {
-        if (await mayRead({ verb: 'get', kind, namespace, name })) allowed.add(name);
-      }),
+    names.slice(0, MOST).map(async ([name, kind]) => {
+      if (await mayRead({ verb: 'get', kind, namespace, name })) allowed.add(name);
+    }),
   );
   const more = names.length > MOST ? `; of more than ${MOST} names none is asked about` : '';
   return references
@@ -69,7 +75,7 @@ function referencesOf(
     group,
     ...(typed ? { old: typed } : {}),
   });
-  return problems.length > 0 ? [] : kind.givenToPods(object);
+  return problems.length > 0 ? [] : kind.givenToPods.references(object);
 }
 
 function keyOf({ kind, name }: ObjectReference): string {

@@ -17,7 +17,7 @@ export interface AdmissionRequest {
   readonly userInfo?: UserInfo;
   /** null for a delete. */
   readonly object?: KubeObject | null;
-  /** null for a create. */
+  /** null for a create, and where it exceeds a bound. */
   readonly oldObject?: KubeObject | null;
 }
 
@@ -58,8 +58,11 @@ export function requestOf(body: string): AdmissionRequest {
   return request as unknown as AdmissionRequest;
 }
 
-/** The API server's reasons for an invalid object. */
-const WORDS = { status: 'Invalid', cause: 'FieldValueInvalid' } as const;
+/** The API server's reasons. */
+const WORDS = {
+  ...{ status: 'Invalid', cause: 'FieldValueInvalid' },
+  busy: 'TooManyRequests',
+} as const;
 
 /** What a response says at most: a problem quotes the value, which may be long. */
 const ANSWER = { problems: 10, path: 256, message: 1024, name: 253 } as const;
@@ -103,6 +106,15 @@ export function oversizeRefusal(uid: string, message: string): AdmissionResponse
   };
 }
 
+/** The response where nothing was decided. Clients of the API server try again after a second. */
+export function tryAgain(uid: string, message: string): AdmissionResponse {
+  const status = {
+    ...{ apiVersion: 'v1', kind: 'Status', status: 'Failure' },
+    ...{ code: 429, reason: WORDS.busy, message, details: { retryAfterSeconds: 1 } },
+  };
+  return { uid, allowed: false, status };
+}
+
 /** A text of at most this length. */
 export function shortened(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
@@ -124,7 +136,8 @@ function isComplete({ uid, kind, operation, object, oldObject }: Record<string, 
     hasType &&
     isText(operation) &&
     hasMetadata(object, operation === 'CREATE' || operation === 'UPDATE') &&
-    hasMetadata(oldObject, operation === 'UPDATE' || operation === 'DELETE')
+    // A stored object that exceeds a bound is left out.
+    hasMetadata(oldObject, false)
   );
 }
 

@@ -31,6 +31,13 @@ const [LIST, END_OF_LIST, OBJECT, END_OF_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 export class ReviewScan {
   /** Of the request; undefined until it has been read. */
   uid: string | undefined;
+  /** The same; an API server writes it before the object. */
+  namespace: string | undefined;
+  /** Where the stored object is in the review; undefined without one, or with more than one. */
+  old: { readonly from: number; readonly to: number } | undefined;
+  #olds = 0;
+  #oldFrom = 0;
+  #at = 0;
   readonly #measures: Readonly<Record<Part, Measure>> = {
     object: { depth: 0, values: 0, bytes: 0 },
     oldObject: { depth: 0, values: 0, bytes: 0 },
@@ -48,9 +55,11 @@ export class ReviewScan {
 
   /** Reads the next bytes of the review. */
   push(chunk: Uint8Array): void {
+    const start = this.#at;
     let from = 0;
     let i = 0;
     for (; i < chunk.length; i++) {
+      this.#at = start + i;
       const byte = chunk[i] ?? 0;
       if (this.#inText) {
         this.#textByte(byte);
@@ -63,6 +72,7 @@ export class ReviewScan {
       from = i;
     }
     this.#measures[this.#part].bytes += i - from;
+    this.#at = start + i;
   }
 
   /** What the object exceeds, or undefined. */
@@ -100,19 +110,31 @@ export class ReviewScan {
       this.#open(byte);
     } else if (byte === END_OF_LIST || byte === END_OF_OBJECT) {
       this.#depth -= 1;
-      if (this.#depth === 2) this.#part = 'object';
+      if (this.#depth === 2) this.#ended();
     }
   }
 
   #open(byte: number): void {
     const isOld = this.#names[1] === 'request' && this.#names[2] === 'oldObject';
-    if (this.#depth === 2) this.#part = isOld ? 'oldObject' : 'object';
+    if (this.#depth === 2) {
+      this.#part = isOld ? 'oldObject' : 'object';
+      this.#oldFrom = this.#at;
+    }
     const measure = this.#measures[this.#part];
     measure.values += 1;
     this.#depth += 1;
     if (this.#depth > measure.depth) measure.depth = this.#depth;
     this.#naming = byte === OBJECT;
     this.#names.length = Math.min(this.#names.length, this.#depth);
+  }
+
+  /** A part has ended. */
+  #ended(): void {
+    if (this.#part === 'oldObject') {
+      this.#olds += 1;
+      this.old = this.#olds === 1 ? { from: this.#oldFrom, to: this.#at + 1 } : undefined;
+    }
+    this.#part = 'object';
   }
 
   #textByte(byte: number): void {
@@ -132,8 +154,9 @@ export class ReviewScan {
   #named(): void {
     const text = Buffer.from(this.#text).toString('utf8');
     if (this.#naming) this.#names[this.#depth] = text;
-    else if (this.#depth === 2 && this.#names[1] === 'request' && this.#names[2] === 'uid') {
-      this.uid = text;
+    else if (this.#depth === 2 && this.#names[1] === 'request') {
+      if (this.#names[2] === 'uid') this.uid = text;
+      else if (this.#names[2] === 'namespace') this.namespace = text;
     }
   }
 }

@@ -6,7 +6,7 @@ import { LIMITS, listen } from '../http/http.js';
 import type { KeyPair } from '../http/certificate.js';
 import type { Logger } from '../telemetry/log.js';
 import { Bodies, type Body, BodyTooLarge, type Exceeded, free } from './body.js';
-import { Busy, Gate } from './gate.js';
+import { Busy } from './gate.js';
 import {
   BadReview,
   oversizeRefusal,
@@ -60,12 +60,10 @@ const RELOAD_MS = 10_000;
 
 /** An API server waits three seconds for the response. */
 const REQUEST_MS = 5_000;
-/** Reviews at the same time; most take a millisecond, and some wait for the API server. */
-const REVIEWS = { most: 64, waitMs: 1_000, message: 'too many reviews at once; try again' };
 
 /** Serves admission webhooks over HTTPS. @throws if the address is in use */
 export async function serveWebhooks(props: WebhookServerProps): Promise<WebhookServer> {
-  const work = { bodies: new Bodies(), reviews: new Gate(REVIEWS) };
+  const bodies = new Bodies();
   const { clientAuthorities, clientNames = [] } = props;
   const server = createServer(
     {
@@ -75,7 +73,7 @@ export async function serveWebhooks(props: WebhookServerProps): Promise<WebhookS
     (request, response) => {
       if (clientAuthorities && !isAccepted(request, clientNames)) {
         reply(response, 403, 'forbidden: another client certificate is needed\n');
-      } else void answer(props, work, request, response);
+      } else void answer(props, bodies, request, response);
     },
   );
   // Each port scan breaks a handshake: the client reports it.
@@ -140,14 +138,9 @@ function isAccepted(request: IncomingMessage, names: readonly string[]): boolean
   );
 }
 
-interface Work {
-  readonly bodies: Bodies;
-  readonly reviews: Gate;
-}
-
 async function answer(
   props: WebhookServerProps,
-  work: Work,
+  bodies: Bodies,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -165,14 +158,9 @@ async function answer(
   const started = performance.now();
   let reviewed: Reviewed = {};
   try {
-    const body = await work.bodies.with(request, async (read) => {
-      const leave = await work.reviews.enter();
-      try {
-        return await reviewer(read, (state) => (reviewed = state));
-      } finally {
-        leave();
-      }
-    });
+    const body = await bodies.with(request, async (read) =>
+      reviewer(read, (state) => (reviewed = state)),
+    );
     reply(response, 200, body);
   } catch (error) {
     const status = statusOf(error);
@@ -232,9 +220,7 @@ async function review(
 /** The response to a review that was not parsed. */
 function unparsed({ uid, problem }: Exceeded): AdmissionResponse {
   if (uid === undefined) throw new BadReview('AdmissionReview: incomplete request');
-  if (problem !== undefined) return oversizeRefusal(uid, problem);
-  // Its author makes it smaller.
-  return { uid, allowed: true, warnings: ['the stored object is too large: not reviewed'] };
+  return oversizeRefusal(uid, problem);
 }
 
 /** The status of an expected error; undefined for others. */

@@ -27,6 +27,8 @@ export interface WebhooksOptions {
   >;
   /** Not fenced: every replica serves, and maintains the certificates. */
   readonly client: Pick<Client, 'request' | 'watch'>;
+  /** For reviews of the rights of authors: with `REVIEW_CONNECTIONS` of its own. */
+  readonly reviewClient: Pick<Client, 'request'>;
   readonly reader: () => ClusterReader | undefined;
   /** @default all kinds of the registry */
   readonly kinds?: readonly AnyKind[];
@@ -49,10 +51,10 @@ export interface Webhooks {
  * @throws if the address is in use
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks | undefined> {
-  const { config, client, reader, kinds = KINDS, versions = [] } = options;
+  const { config, client, reviewClient, reader, kinds = KINDS, versions = [] } = options;
   if (!config.webhooks || !config.webhookBindAddress) return undefined;
   const log = options.log.child({ logger: 'webhooks' });
-  const access = new AuthorAccess({ client, kinds, group: config.apiGroup, log });
+  const access = new AuthorAccess({ client: reviewClient, kinds, group: config.apiGroup, log });
   const admission = new Admission({
     kinds,
     mayRead: (author, read) => access.allows(author, read),

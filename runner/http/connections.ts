@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 /** The most connections of a server, and those of one remote address that others may not suffer of. */
 export interface ConnectionLimits {
   readonly total: number;
-  /** From here on, a new connection of an address takes the place of an idle one of the same. */
+  /** At the limit, addresses with more than these lose an idle one first. */
   readonly perAddress: number;
 }
 
@@ -19,8 +19,9 @@ interface Connection {
 }
 
 /**
- * Keeps a server within its limits: a new connection at a limit takes the place of the oldest idle
- * one, so that a caller who holds connections keeps no other out. A connection is idle unless the
+ * Keeps a server within its limits: a new connection at the limit takes the place of the oldest idle
+ * one, so that a caller who holds connections keeps no other out. Below it none is closed: an API server
+ * opens many at once, and each is idle until its request is complete. A connection is idle unless the
  * server works for it: one whose request is not complete, or whose response is not read, is idle too.
  * Where none is idle, the new one is closed.
  */
@@ -30,9 +31,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits = LIMI
   server.on('connection', (socket: Socket) => {
     const key = keyOf(socket);
     const address = socket.remoteAddress ?? '';
-    const own = [...open.values()].filter((connection) => connection.address === address);
-    if (own.length >= limits.perAddress) drop(own);
-    if (open.size >= limits.total && !drop([...open.values()])) {
+    if (open.size >= limits.total && !drop(crowd()) && !drop([...open.values()])) {
       socket.destroy();
       return;
     }
@@ -41,6 +40,11 @@ export function limitConnections(server: Server, limits: ConnectionLimits = LIMI
       if (open.get(key)?.socket === socket) open.delete(key);
     });
   });
+  /** The connections of addresses that have many. */
+  const crowd = (): readonly Connection[] => {
+    const byAddress = Map.groupBy(open.values(), ({ address }) => address);
+    return [...byAddress.values()].filter(({ length }) => length > limits.perAddress).flat();
+  };
   /** Closes the first idle one. */
   const drop = (connections: readonly Connection[]): boolean => {
     const idle = connections.find(isIdle);

@@ -200,11 +200,20 @@ describe('an object that was stored before there were bounds', () => {
 
   test('can be made smaller', async () => {
     const answer = responseIn(await posted('/validate', review('AppSite', spec(), of(affinity))));
-    assert.deepEqual(answer, {
-      uid: 'u1',
-      allowed: true,
-      warnings: ['the stored object is too large: not reviewed'],
-    });
+    assert.deepEqual(answer, { uid: 'u1', allowed: true });
+  });
+  test('is no way around the review of what replaces it', async () => {
+    const secretRef = { name: 'of-another' };
+    const containers = [{ name: 'gunicorn', envFrom: [{ secretRef }] }];
+    const now = spec({ componentPodTemplates: { gunicorn: { spec: { containers } } } });
+    for (const old of [of(affinity), of(keys(110_000))]) {
+      const { message } = refusalIn(await posted('/validate', review('AppSite', now, old)));
+      assert.match(message, /"of-another": you may not get this Secret/);
+    }
+  });
+  test('cannot be in a review twice', async () => {
+    const twice = review('AppSite', spec(), of(affinity)).replace('"object":', '"oldObject":{},$&');
+    assert.equal((await posted('/validate', twice)).status, 400);
   });
   test('can be changed elsewhere, and its patch stays small', async () => {
     const aliases = Array<string>(5_000).fill('A');
@@ -233,23 +242,30 @@ describe('a body that does not arrive', () => {
   const head = (length: number): string =>
     `POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`;
 
-  test('keeps no other out, however many there are and however long', async () => {
-    const slow = await Promise.all(
+  /** Twenty reviews of a namespace, of which more than a short body arrives, and no more. */
+  const slowOf = (namespace: string): Promise<readonly TLSSocket[]> =>
+    Promise.all(
       Array.from({ length: 20 }, async () => {
         const socket = await openTls();
         socket.on('error', () => undefined).resume();
-        socket.write(head(MIB) + ' '.repeat(100_000));
+        const begin = `{"request":{"namespace":"${namespace}","x":"`;
+        socket.write(head(MIB) + begin + ' '.repeat(100_000));
         return socket;
       }),
     );
+
+  test('keeps no other out, however many there are and however long', async () => {
+    const others = await slowOf('other');
     assert.equal(responseIn(await posted('/validate', small())).allowed, true);
-    // A long one waits for its turn, and is answered when that does not come.
+    refusalIn(await posted('/validate', withAliases(50_000)));
+    // A long one waits for the turn of its namespace, and is answered when that does not come.
+    const own = await slowOf('shop');
     assert.deepEqual(await posted('/validate', withAliases(50_000)), {
       status: 503,
       text: 'too many long reviews at once; try again\n',
     });
     // Each ends: at the latest when its time is over.
-    for (const socket of slow) if (!socket.closed) await once(socket, 'close');
+    for (const socket of [...others, ...own]) if (!socket.closed) await once(socket, 'close');
     refusalIn(await posted('/validate', withAliases(50_000)));
   });
   test('nor do headers', async () => {
@@ -258,6 +274,15 @@ describe('a body that does not arrive', () => {
     socket.write('POST /validate HTTP/1.1\r\nX-A: b\r\n');
     await once(socket, 'close');
   });
+});
+
+test('100 connections at once of an API server are all answered', async () => {
+  const fresh = new Agent({ connect: { ca: started.ca } });
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, () => posted('/validate', small(), fresh)),
+  );
+  for (const answer of answers) assert.equal(responseIn(answer).allowed, true);
+  await fresh.close();
 });
 
 describe('300 idle connections', () => {

@@ -67,13 +67,21 @@ describe('what an author may read', () => {
     await access.allows({ username: 'ann' }, SECRET);
     assert.equal(asked.length, 4);
   });
-  test('is nothing without an author, without an answer, or without an API', async () => {
+  test('is unknown without an answer, which is asked for again', async () => {
+    let isAvailable = false;
     const { access, asked } = accessWith(() => {
-      throw new Error('unavailable');
+      if (!isAvailable) throw new Error('unavailable');
+      return true;
     });
+    await assert.rejects(access.allows({ username: 'ann' }, SECRET), /unavailable/);
+    isAvailable = true;
+    assert.equal(await access.allows({ username: 'ann' }, SECRET), true);
+    assert.equal(asked.length, 2);
+  });
+  test('is nothing without an author, or without an API', async () => {
+    const { access, asked } = accessWith(() => true);
     assert.equal(await access.allows({}, SECRET), false);
     assert.equal(asked.length, 0);
-    assert.equal(await access.allows({ username: 'ann' }, SECRET), false);
     const unserved = { ...SECRET, kind: 'DocumentResult' };
     assert.equal(await accessWith(() => true).access.allows({ username: 'ann' }, unserved), false);
   });
@@ -123,15 +131,17 @@ describe('a reader for an author', () => {
 });
 
 describe('a gate', () => {
+  const props = { most: 2, mostOfOne: 1, queue: 2, waitMs: 50, message: 'too many' };
+
   test('lets some pass, the rest in order, and refuses after a time', async () => {
-    const gate = new Gate({ most: 1, waitMs: 50, message: 'too many' });
-    const leave = await gate.enter();
+    const gate = new Gate({ ...props, most: 1 });
+    const leave = await gate.enter('shop');
     const order: number[] = [];
-    const second = gate.enter().then((end) => {
+    const second = gate.enter('shop').then((end) => {
       order.push(2);
       end();
     });
-    const third = gate.enter().then((end) => {
+    const third = gate.enter('shop').then((end) => {
       order.push(3);
       return end;
     });
@@ -140,8 +150,30 @@ describe('a gate', () => {
     await second;
     const end = await third;
     assert.deepEqual(order, [2, 3]);
-    await assert.rejects(gate.enter(), Busy);
+    await assert.rejects(gate.enter('shop'), Busy);
     end();
-    (await gate.enter())();
+    (await gate.enter('shop'))();
+  });
+  test('keeps a share for other namespaces, and refuses at once what finds a full queue', async () => {
+    const gate = new Gate({ ...props, waitMs: 60_000 });
+    const leave = await gate.enter('shop');
+    const waiting = [gate.enter('shop'), gate.enter('shop')];
+    await assert.rejects(gate.enter('shop'), Busy);
+    (await gate.enter('other'))();
+    leave();
+    for (const next of waiting) (await next)();
+  });
+  test('lets namespaces take turns', async () => {
+    const gate = new Gate({ ...props, most: 1, queue: 8, waitMs: 60_000 });
+    const leave = await gate.enter('a');
+    const order: string[] = [];
+    const entered = ['a', 'a', 'a', 'b', 'b'].map(async (namespace) => {
+      const end = await gate.enter(namespace);
+      order.push(namespace);
+      end();
+    });
+    leave();
+    await Promise.all(entered);
+    assert.deepEqual(order, ['a', 'b', 'a', 'b', 'a']);
   });
 });

@@ -119,7 +119,7 @@ suite('the first login', () => {
 test('the author of a site must be allowed to get the Secrets of its providers', () => {
   const own = { ...login('Google'), clientID: { secretKeyRef: { name: 'ids', key: 'k' } } };
   const dbConfig = { mode: 'shared' } as const;
-  assert.deepEqual(siteKind.givenToPods?.(aSite({ sso: [own], dbConfig })), [
+  assert.deepEqual(siteKind.givenToPods?.references(aSite({ sso: [own], dbConfig })), [
     { kind: 'Secret', name: 'ids', path: 'spec.sso[0].clientID.secretKeyRef.name' },
     { kind: 'Secret', name: 'idp', path: 'spec.sso[0].clientSecret.secretKeyRef.name' },
   ]);

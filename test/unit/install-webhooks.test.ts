@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { OPERATOR } from '../../constructs/install/identity.js';
-import { DEFINITIONS } from '../../constructs/registry.js';
+import { DEFINITIONS, KINDS as REGISTRY } from '../../constructs/registry.js';
 import { parseConfig } from '../../runner/config/config.js';
 import { at } from '../cluster/support/objects.js';
 import { install, the } from './install-manifest.js';
@@ -13,6 +13,7 @@ interface Webhook {
   readonly matchPolicy: string;
   readonly sideEffects: string;
   readonly timeoutSeconds: number;
+  readonly matchConditions: readonly { readonly name: string; readonly expression: string }[];
   readonly clientConfig: { readonly service: object; readonly caBundle?: string };
   readonly namespaceSelector: { readonly matchExpressions: readonly object[] };
   readonly rules: readonly {
@@ -35,8 +36,8 @@ function webhooksOf(
 }
 
 function theWebhook(...args: Parameters<typeof webhooksOf>): Webhook {
-  const [webhook, ...others] = webhooksOf(...args);
-  assert.ok(webhook && others.length === 0);
+  const [webhook] = webhooksOf(...args);
+  assert.ok(webhook);
   return webhook;
 }
 
@@ -44,7 +45,8 @@ describe('the webhook configurations', () => {
   for (const kind of KINDS) {
     test(`${kind} cannot lock a cluster`, () => {
       for (const webhook of webhooksOf(kind)) {
-        assert.equal(webhook.failurePolicy, 'Ignore');
+        const gives = webhook.name.startsWith('given-to-pods.');
+        assert.equal(webhook.failurePolicy, gives ? 'Fail' : 'Ignore');
         assert.equal(webhook.sideEffects, 'None');
         assert.ok(webhook.timeoutSeconds <= 5);
         assert.deepEqual(webhook.namespaceSelector.matchExpressions, [
@@ -73,6 +75,29 @@ describe('the webhook configurations', () => {
       assert.deepEqual(rule.resources, DEFINITIONS.map(({ plural }) => plural).sort());
     });
   }
+
+  test('refuse without a review what gives objects to pods, and no more', () => {
+    const [, failing, ...others] = webhooksOf(KINDS[0]);
+    assert.ok(failing && others.length === 0);
+    assert.deepEqual(
+      failing.rules.map(({ operations, resources }) => [operations, resources]),
+      [
+        [
+          ['CREATE', 'UPDATE'],
+          ['appbenchs', 'appsites'],
+        ],
+      ],
+    );
+    const [condition = { expression: '' }] = failing.matchConditions;
+    for (const { givenToPods } of REGISTRY) {
+      for (const field of givenToPods?.fields ?? []) {
+        assert.ok(
+          condition.expression.includes(`object.?spec.?${field.replace('.', '.?')}`),
+          field,
+        );
+      }
+    }
+  });
 
   test('lead to a Service in front of the pods', () => {
     const service = the(install(), 'Service', OPERATOR.webhookService);

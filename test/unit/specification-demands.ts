@@ -286,7 +286,7 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
       'errors of admission webhooks',
       'cluster/webhooks.test.ts',
       'every request passes, and the operator evaluates it afterwards',
-      'Invalid requests are refused. When no webhook answers, requests pass (`failurePolicy: Ignore`) and the operator reports the problem in the status: a broken webhook would block recovery.',
+      'Invalid requests are refused. When no webhook answers, requests pass (`failurePolicy: Ignore`) and the operator reports the problem in the status: a broken webhook would block recovery. Changes that give Secrets, ConfigMaps or claims to pods are refused then (`Fail`): nothing else checks the rights of their author.',
     ],
     ['recovery: delete the webhook configurations, install again', 'cluster/webhooks.test.ts', 'and on again by applying the manifest: requests are reviewed again'], // prettier-ignore
     ['failed init Job of a bench: `ready: false`, logs by `job-name`', INIT, 'is Failed with the script’s termination message, and no dependent object is created'], // prettier-ignore

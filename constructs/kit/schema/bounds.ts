@@ -46,10 +46,15 @@ function entriesOf(
   return isObject(value) ? Object.entries(value) : undefined;
 }
 
+/** Most texts are ASCII, whose length needs no copy. */
+function utf8Length(text: string): number {
+  return /[^\0-\x7f]/.test(text) ? encoder.encode(text).length : text.length;
+}
+
 /** The length of a plain value as JSON. */
 function bytesOf(value: unknown): number {
   if (value === undefined) return 0;
-  if (typeof value === 'string') return encoder.encode(value).length + 2;
+  if (typeof value === 'string') return utf8Length(value) + 2;
   return JSON.stringify(value).length;
 }
 

@@ -16,6 +16,11 @@ export function stored(node: SchemaNode, value: unknown, path: string, pruned: s
   return isObject(value) ? storedObject(node, value, path, pruned) : value;
 }
 
+/** Text and numbers need no copy, which costs more than all else of a large object. */
+function isPlain(value: unknown): boolean {
+  return typeof value !== 'object' || value === null;
+}
+
 function storedObject(
   node: SchemaNode,
   value: Readonly<Record<string, unknown>>,
@@ -30,7 +35,7 @@ function storedObject(
     if (child && field !== null && field !== undefined) {
       fields.set(name, stored(child, field, fieldPath(path, name), pruned));
     } else if (keepsAsIs) {
-      fields.set(name, structuredClone(field));
+      fields.set(name, isPlain(field) ? field : structuredClone(field));
     } else if (!child) {
       pruned.push(fieldPath(path, name));
     }
