@@ -2,7 +2,7 @@ import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { NetworkPeer } from '../bench/api.js';
 import { KEDA_OPERATOR } from '../integrations/keda/index.js';
-import { CONTROL_PLANE } from '../install/identity.js';
+import { OPERATOR_SELECTOR } from '../install/identity.js';
 import { childLabels, COMPONENT_LABEL, retention } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import { NAMESPACE_NAME } from '../kit/well-known.js';
@@ -51,7 +51,7 @@ export function kedaPeer({ network }: BenchModel): k8s.NetworkPolicyPeer {
 
 /** This operator, which checks sites through the proxy. */
 export function operatorPeer({ network }: BenchModel): k8s.NetworkPolicyPeer {
-  return podsElsewhere(network.operatorNamespace, CONTROL_PLANE);
+  return podsElsewhere(network.operatorNamespace, OPERATOR_SELECTOR);
 }
 
 /** A peer of a spec. */
