@@ -25,7 +25,8 @@ export function selectionOf(
   const [kindName = '', inline, ...more] = first.split('/');
   const name = inline ?? second;
   const isTwice = inline !== undefined && second !== undefined;
-  if (isTwice || rest.length + more.length > 0 || name === '')
+  if (isTwice) throw new UsageError(`${first} ${second}: expected one resource, such as site/shop`);
+  if (rest.length + more.length > 0 || name === '')
     throw new UsageError(`${JSON.stringify(first)}: expected KIND or KIND/NAME, such as site/shop`);
   const kind = kindOf(kindName, known);
   if (kind !== undefined) return { kind, name };

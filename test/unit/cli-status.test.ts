@@ -321,6 +321,10 @@ describe('the selection', () => {
     assert.deepEqual(selectionOf([]), {});
     for (const wrong of [['pods'], ['site/'], ['site/a/b'], ['site/a', 'b']])
       assert.throws(() => selectionOf(wrong), UsageError);
+    assert.throws(
+      () => selectionOf(['site/a', 'site/b']),
+      /site\/a site\/b: expected one resource, such as site\/shop/,
+    );
   });
 });
 
