@@ -4,6 +4,7 @@ import type { Outcome, Run } from '../../arguments/command.js';
 import { CliError, UsageError } from '../../arguments/errors.js';
 import { connected } from '../../kube/connect.js';
 import { selectionOf, type Selection } from '../../kube/kind-names.js';
+import { POD } from '../../kube/kinds.js';
 import type { RETAINED_FLAGS } from './flags.js';
 import { Remover } from './removal.js';
 import { jsonOf, removalLines, tableOf } from './report.js';
@@ -38,7 +39,7 @@ export const runRetained: Run<typeof RETAINED_FLAGS> = ({ values, positionals },
 
 async function deleted(
   remover: Remover,
-  { owners: [owner], unknownUsers }: RetainedData,
+  { owners: [owner], unknownUsers, omitted }: RetainedData,
   { kind, name }: Owner,
 ): Promise<Outcome> {
   const wanted = `${kind} ${name}`;
@@ -55,7 +56,11 @@ async function deleted(
   const failed = removals.some(
     ({ skipped }) => skipped !== undefined && skipped !== 'already deleted',
   );
-  return { out: removalLines(owner, removals), code: failed ? 1 : 0 };
+  // Of pods only the number is shown.
+  const hidden = omitted.map(({ what }) => what).filter((what) => what !== POD.plural);
+  const err =
+    hidden.length > 0 ? [`not deleted, since you cannot list them: ${hidden.join(', ')}`] : [];
+  return { out: removalLines(owner, removals), err, code: failed || err.length > 0 ? 1 : 0 };
 }
 
 /** The owner to delete; undefined without `--delete`. @throws UsageError unless the user has named it twice */
