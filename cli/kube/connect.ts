@@ -1,5 +1,6 @@
 import { messageOf } from '../../constructs/kit/errors.js';
 import { statSync } from 'node:fs';
+import { delimiter } from 'node:path';
 import { ConnectionError } from '../../runner/api/api-error.js';
 import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials, podNamespace } from '../../runner/api/credentials.js';
@@ -87,9 +88,9 @@ function namespaceOf({ kubeconfig, context, env, inPod }: Target): string | unde
   return inPod ? podNamespace() : namespaces.get(current ?? '');
 }
 
-/** @param files one file, or several joined as in `KUBECONFIG`: a missing one of several is allowed */
+/** @param files one file, or several joined as in `KUBECONFIG`, which may be missing */
 function requireFile(files: string): void {
-  if (files.includes(':')) return;
+  if (files.includes(delimiter)) return;
   const stats = statSync(files, { throwIfNoEntry: false });
   if (stats && !stats.isDirectory()) return;
   const problem = stats ? 'is a folder' : 'no such file';

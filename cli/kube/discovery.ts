@@ -1,5 +1,5 @@
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
-import { isNotFound } from '../../runner/api/api-error.js';
+import { isForbidden, isNotFound } from '../../runner/api/api-error.js';
 import type { Client } from '../../runner/api/client.js';
 
 /** A kind that the cluster serves. */
@@ -19,6 +19,20 @@ export class ServedKinds {
     version ??= this.#kindsOf(apiVersion);
     this.#versions.set(apiVersion, version);
     return (await version).get(kind);
+  }
+
+  /**
+   * Whether the cluster serves an optional kind, or may do so. Without rights the API server responds to a list
+   * alike, whether it serves the kind or not.
+   */
+  async mayServe({ optional, apiVersion, kind }: ObjectKind): Promise<boolean> {
+    if (!optional) return true;
+    try {
+      return (await this.of(apiVersion, kind)) !== undefined;
+    } catch (error) {
+      if (isForbidden(error)) return true;
+      throw error;
+    }
   }
 
   /** The served kinds among some, as `<apiVersion>/<kind>`. */

@@ -1,3 +1,4 @@
+import { messageOf } from '../../constructs/kit/errors.js';
 import {
   ApiError,
   ConnectionError,
@@ -5,6 +6,12 @@ import {
   isUnauthorized,
 } from '../../runner/api/api-error.js';
 import { CliError } from '../arguments/errors.js';
+
+/** The message of the API server without our request, as kubectl prints it; that of any other error as it is. */
+export function serverMessageOf(error: unknown): string {
+  const message = messageOf(error);
+  return isForbidden(error) ? message.replace(/^.*?: 403 Forbidden: /, '') : message;
+}
 
 /**
  * One line for an error of the API server, with what to do; undefined for any other error.

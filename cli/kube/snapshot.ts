@@ -5,6 +5,7 @@ import type { Client } from '../../runner/api/client.js';
 import { listAll } from '../../runner/api/list.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { CliError } from '../arguments/errors.js';
+import { ServedKinds } from './discovery.js';
 import type { Listing } from './kinds.js';
 
 /** Something that a command could not read. */
@@ -14,6 +15,8 @@ export interface Omission {
   /** Undefined for all namespaces. */
   readonly namespace?: string;
   readonly why: string;
+  /** The message of the API server, if it says more. */
+  readonly message?: string;
 }
 
 /** The objects of a cluster at one moment, as far as the user may list them. */
@@ -59,6 +62,7 @@ export async function takeSnapshot(
   namespace: string | undefined,
 ): Promise<ClusterSnapshot> {
   const snapshot = new ClusterSnapshot();
+  const served = new ServedKinds(client);
   await Promise.all(
     listings.map(async (listing) => {
       const place = listing.kind.clusterScoped ? undefined : namespace;
@@ -68,6 +72,7 @@ export async function takeSnapshot(
         if (isNotFound(error) && !listing.required) return;
         if (isNotFound(error)) throw notServed(listing.kind);
         if (!isForbidden(error)) throw error;
+        if (!(await served.mayServe(listing.kind))) return;
         snapshot.omitted.push(omitted(listing.kind, place, FORBIDDEN_LIST));
       }
     }),

@@ -2,7 +2,7 @@ import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { NetworkPeer } from '../bench/api.js';
 import { KEDA_OPERATOR } from '../integrations/keda/index.js';
-import { CONTROL_PLANE } from '../install/identity.js';
+import { OPERATOR_SELECTOR } from '../install/identity.js';
 import { childLabels, COMPONENT_LABEL } from '../kit/labels.js';
 import { retention } from '../kit/retention.js';
 import type { Resource } from '../kit/object.js';
@@ -52,7 +52,7 @@ export function kedaPeer({ network }: BenchModel): k8s.NetworkPolicyPeer {
 
 /** This operator, which checks sites through the proxy. */
 export function operatorPeer({ network }: BenchModel): k8s.NetworkPolicyPeer {
-  return podsElsewhere(network.operatorNamespace, CONTROL_PLANE);
+  return podsElsewhere(network.operatorNamespace, OPERATOR_SELECTOR);
 }
 
 /** A peer of a spec. */

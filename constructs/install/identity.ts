@@ -59,7 +59,7 @@ export function plainMetricsAddress(plainMetrics = false): string {
   return plainMetrics ? `:${PLAIN_METRICS_PORT}` : PLAIN_METRICS_ADDRESS;
 }
 
-/** The label that selects the operator's pods and, for scraping, its Service. */
+/** The label of the operator's pods and, for scraping, of its Service. Other operators have it too. */
 export const CONTROL_PLANE = { 'control-plane': 'controller-manager' } as const;
 
 /**
@@ -69,4 +69,13 @@ export const CONTROL_PLANE = { 'control-plane': 'controller-manager' } as const;
 export const OPERATOR_LABELS = {
   'app.kubernetes.io/name': 'app-operator',
   'app.kubernetes.io/part-of': 'app-operator',
+} as const;
+
+/**
+ * Selects the operator's pods and metrics Service, also in a namespace shared with other operators. The
+ * Deployment selects by CONTROL_PLANE alone: its selector is immutable.
+ */
+export const OPERATOR_SELECTOR = {
+  'app.kubernetes.io/name': OPERATOR_LABELS['app.kubernetes.io/name'],
+  ...CONTROL_PLANE,
 } as const;

@@ -7,6 +7,7 @@ import {
   CONTROL_PLANE,
   OPERATOR,
   OPERATOR_LABELS,
+  OPERATOR_SELECTOR,
   plainMetricsAddress,
   PORTS,
   servedPorts,
@@ -58,13 +59,14 @@ export class Manager extends Construct {
       namespace,
       labels: { ...OPERATOR_LABELS, ...CONTROL_PLANE },
     };
-    const selector = { matchLabels: { ...CONTROL_PLANE } };
+    const selector = { matchLabels: { ...OPERATOR_SELECTOR } };
     new k8s.KubeDeployment(this, 'deployment', {
       metadata,
       spec: {
         replicas,
         revisionHistoryLimit: 3,
-        selector,
+        // Immutable: an upgrade with another selector fails.
+        selector: { matchLabels: { ...CONTROL_PLANE } },
         template: {
           metadata: {
             labels: metadata.labels,

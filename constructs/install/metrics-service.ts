@@ -1,6 +1,12 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS, servedPorts } from './identity.js';
+import {
+  CONTROL_PLANE,
+  OPERATOR,
+  OPERATOR_LABELS,
+  OPERATOR_SELECTOR,
+  servedPorts,
+} from './identity.js';
 
 export interface MetricsServiceProps {
   readonly namespace: string;
@@ -20,7 +26,7 @@ export class MetricsService extends Construct {
         labels: { ...OPERATOR_LABELS, ...CONTROL_PLANE },
       },
       spec: {
-        selector: { ...CONTROL_PLANE },
+        selector: { ...OPERATOR_SELECTOR },
         ports: Object.entries(servedPorts(plainMetrics)).map(([name, port]) => ({
           name,
           port,

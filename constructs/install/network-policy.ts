@@ -3,9 +3,9 @@ import { Construct } from 'constructs';
 import { NGINX_PORT } from '../kit/constants.generated.js';
 import { NAMESPACE_NAME } from '../kit/well-known.js';
 import {
-  CONTROL_PLANE,
   OPERATOR,
   OPERATOR_LABELS,
+  OPERATOR_SELECTOR,
   PORTS,
   servedPorts,
   WEBHOOK_PORT,
@@ -43,7 +43,7 @@ export class OperatorNetwork extends Construct {
     new k8s.KubeNetworkPolicy(this, 'policy', {
       metadata: { name: OPERATOR.networkPolicy, namespace, labels: OPERATOR_LABELS },
       spec: {
-        podSelector: { matchLabels: { ...CONTROL_PLANE } },
+        podSelector: { matchLabels: { ...OPERATOR_SELECTOR } },
         policyTypes: egress ? ['Ingress', 'Egress'] : ['Ingress'],
         ingress: [...servedRules(props), ...(webhooks ? [{ ports: [tcp(WEBHOOK_PORT)] }] : [])],
         ...(egress

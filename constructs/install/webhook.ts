@@ -3,7 +3,7 @@ import { Construct } from 'constructs';
 import { API_VERSION, type KindDefinition } from '../kit/definition.js';
 import type { AnyKind } from '../registry.js';
 import { NAMESPACE_NAME } from '../kit/well-known.js';
-import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS } from './identity.js';
+import { OPERATOR, OPERATOR_LABELS, OPERATOR_SELECTOR } from './identity.js';
 
 type GivingKind = Pick<AnyKind, 'definition' | 'givenToPods'>;
 
@@ -30,7 +30,7 @@ export class Webhooks extends Construct {
     new k8s.KubeService(this, 'service', {
       metadata: { name: OPERATOR.webhookService, namespace, labels: OPERATOR_LABELS },
       spec: {
-        selector: { ...CONTROL_PLANE },
+        selector: { ...OPERATOR_SELECTOR },
         ports: [
           {
             name: 'webhooks',

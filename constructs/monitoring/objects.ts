@@ -1,7 +1,12 @@
 import { App, Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS } from '../install/identity.js';
+import {
+  CONTROL_PLANE,
+  OPERATOR,
+  OPERATOR_LABELS,
+  OPERATOR_SELECTOR,
+} from '../install/identity.js';
 import { PrometheusRule, ServiceMonitor } from '../integrations/prometheus-operator/kinds.js';
 import { AlertRules } from '../integrations/prometheus-operator/prometheus-rule.js';
 import {
@@ -45,7 +50,7 @@ export class Monitoring extends Construct {
       namespaces: watchNamespaces,
     });
     if (scraped) {
-      const selector = CONTROL_PLANE;
+      const selector = OPERATOR_SELECTOR;
       const name = OPERATOR.serviceMonitor;
       new OperatorMonitor(this, 'operator', { ...common, name, selector });
     }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
-import { parse } from 'yaml';
+import { parse, YAMLParseError } from 'yaml';
 import type { Access, TlsMaterial } from './access.js';
 
 interface Cluster {
@@ -77,7 +77,7 @@ function entriesOf(
   file: string,
   wanted: string | undefined,
 ): { readonly server: string; readonly cluster: Cluster; readonly user: User } {
-  const config = (parse(readFileSync(file, 'utf8')) ?? {}) as Kubeconfig;
+  const config = parsed(file);
   const current = wanted ?? config['current-context'];
   const context = named(config.contexts, current)?.context;
   const cluster = named(config.clusters, context?.cluster)?.cluster;
@@ -86,6 +86,17 @@ function entriesOf(
     throw new Error(`${file}: no server for the ${which} ${JSON.stringify(current ?? '')}`);
   }
   return { server: cluster.server, cluster, user: userOf(config, context?.user) };
+}
+
+/** @throws an error of one line, which quotes nothing of the file: it has credentials */
+function parsed(file: string): Kubeconfig {
+  try {
+    return (parse(readFileSync(file, 'utf8'), { prettyErrors: false }) ?? {}) as Kubeconfig;
+  } catch (error) {
+    throw error instanceof YAMLParseError
+      ? new Error(`${file}: not YAML: ${error.message}`)
+      : error;
+  }
 }
 
 function userOf({ users }: Kubeconfig, name: string | undefined): User {
@@ -105,11 +116,11 @@ export function contextsOf(files: string): {
   readonly namespaces: ReadonlyMap<string, string | undefined>;
 } {
   const configs = files.split(delimiter).filter((file) => existsSync(file));
-  const parsed = configs.map((file) => parse(readFileSync(file, 'utf8')) as Kubeconfig | null);
+  const found = configs.map(parsed);
   // Of several entries with one name the first file wins.
-  const contexts = parsed.flatMap((config) => config?.contexts ?? []).toReversed();
+  const contexts = found.flatMap((config) => config.contexts ?? []).toReversed();
   return {
-    current: parsed.map((config) => config?.['current-context']).find(Boolean),
+    current: found.map((config) => config['current-context']).find(Boolean),
     namespaces: new Map(contexts.map(({ name, context }) => [name, context?.namespace])),
   };
 }

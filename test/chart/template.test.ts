@@ -16,8 +16,10 @@ import type { Helm } from '../../testbed/helm/helm.js';
 import { projectRoot } from '../../testbed/root.js';
 import { packageChart } from '../../tools/release/chart.js';
 import { sha256 } from '../../tools/release/release.js';
+import { at } from '../cluster/support/objects.js';
 import { needs } from '../jobs/servers.js';
 import { pyYaml } from '../support/py-yaml.js';
+import { ANOTHER_OPERATOR, selects, selectorsIn } from '../support/operator-selectors.js';
 import { CHART, startHelm } from './support.js';
 
 const PY_YAML = needs('PyYAML');
@@ -158,6 +160,18 @@ describe('helm template', () => {
       without.filter(({ kind }) => kind === 'CustomResourceDefinition'),
       [],
     );
+  });
+
+  test("selects the operator's pods only, in a namespace shared with other operators", async () => {
+    const objects = await rendered('replicas=2', 'podLabels={"team":"web"}');
+    const deployment = objects.find(({ kind }) => kind === 'Deployment');
+    const labels = at(deployment, 'spec.template.metadata.labels') as Record<string, string>;
+    const found = selectorsIn(objects);
+    assert.equal(found.length, 5);
+    for (const { of, labels: selector } of found) {
+      assert.ok(selects(selector, labels), of);
+      assert.ok(!selects(selector, ANOTHER_OPERATOR), of);
+    }
   });
 
   test('detects OpenShift in the cluster', async () => {

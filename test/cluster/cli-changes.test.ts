@@ -19,7 +19,9 @@ import { extract } from 'tar-stream';
 
 import type { ObjectDiff } from '../../cli/commands/diff/object-diff.js';
 import { childKinds, POD } from '../../cli/kube/kinds.js';
+import type { Omission } from '../../cli/kube/snapshot.js';
 import { toYaml } from '../../cli/io/yaml.js';
+import { CONTROL_PLANE, OPERATOR_SELECTOR } from '../../constructs/install/identity.js';
 import { groupOf } from '../../constructs/kit/object.js';
 import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
@@ -401,25 +403,58 @@ describe('app-operator report', () => {
     );
     const vera = new CommandLine(await cluster.controlPlane.userKubeconfig('vera', []));
     const path = join(dir, 'vera.tar.gz');
-    const { code } = await vera.run(['report', '-n', namespace, '-o', path]);
+    const { code, err } = await vera.run(['report', '-n', namespace, '-o', path]);
     assert.equal(code, 0);
     const manifest = (await unpacked(path)).get('MANIFEST.json') ?? '';
-    const { omitted } = JSON.parse(manifest) as { omitted: readonly { what: string }[] };
-    for (const what of ['secrets', 'pods', 'deployments.apps'])
-      assert.ok(
-        omitted.some((one) => one.what === what),
-        what,
-      );
+    const { omitted } = JSON.parse(manifest) as { omitted: readonly Omission[] };
+    const found = (what: string) =>
+      omitted.filter((one) => one.what === what && one.namespace === namespace);
+    const cannot = (resource: string, group: string) =>
+      `cannot list resource "${resource}" in API group "${group}" in the namespace "${namespace}"`;
+    for (const [what, resource, group] of [
+      ['secrets', 'secrets', ''],
+      ['pods', 'pods', ''],
+      ['deployments.apps', 'deployments', 'apps'],
+    ] as const) {
+      const message = `${what} is forbidden: User "vera" ${cannot(resource, group)}`;
+      assert.deepEqual(found(what), [{ what, namespace, why: 'forbidden: list', message }]);
+    }
+    const line = `report: not read in namespace ${namespace}: secrets, `;
+    const written = err.split('\n').find((one) => one.startsWith(line));
+    assert.ok(
+      written?.includes(`: secrets is forbidden: User "vera" ${cannot('secrets', '')}`),
+      err,
+    );
+    // The cluster does not serve them: a right to list them would give nothing.
+    assert.deepEqual(found('scaledobjects.keda.sh'), []);
+  });
+
+  test('holds no pods of other operators that share the namespace', async () => {
+    const namespace = await cluster.namespace();
+    for (const [name, labels] of Object.entries({ ours: OPERATOR_SELECTOR, theirs: CONTROL_PLANE }))
+      await cluster.controlPlane.api.request('POST', `/api/v1/namespaces/${namespace}/pods`, {
+        metadata: { name, labels },
+        spec: { containers: [{ name: 'manager', image: 'operator:1' }] },
+      });
+    const path = join(dir, 'shared.tar.gz');
+    const place = ['-n', 'default', '--operator-namespace', namespace];
+    const { code, err } = await admin.run(['report', ...place, '-o', path]);
+    assert.equal(code, 0, err);
+    const pods = (await unpacked(path)).get('operator/pods.yaml') ?? '';
+    assert.match(pods, /^ {2}name: ours$/m);
+    assert.doesNotMatch(pods, /^ {2}name: theirs$/m);
   });
 
   test('is written also when custom resources are not served or not listable', async () => {
     const namespace = await cluster.namespace();
     const nora = new CommandLine(await cluster.controlPlane.userKubeconfig('nora', []));
+    const what = 'appsites.app-operator.io';
+    const message = `${what} is forbidden: User "nora" cannot list resource "appsites" in API group "app-operator.io" in the namespace "${namespace}"`;
     const cases = [
-      ['nora', nora, 'app-operator.io', 'forbidden: list'],
-      ['elsewhere', admin, 'elsewhere.example.com', 'the cluster does not serve them'],
+      ['nora', nora, 'app-operator.io', { why: 'forbidden: list', message }],
+      ['elsewhere', admin, 'elsewhere.example.com', { why: 'the cluster does not serve them' }],
     ] as const;
-    for (const [name, line, group, why] of cases) {
+    for (const [name, line, group, failure] of cases) {
       const path = join(dir, `${name}.tar.gz`);
       const { code, err } = await line.run([
         ...['report', '-n', namespace, '-o', path, '--api-group', group],
@@ -429,7 +464,7 @@ describe('app-operator report', () => {
       const { omitted } = JSON.parse(manifest) as { omitted: readonly object[] };
       assert.deepEqual(
         omitted.filter((one) => (one as { what: string }).what.endsWith(`sites.${group}`)),
-        [{ what: `appsites.${group}`, namespace, why }],
+        [{ what: `appsites.${group}`, namespace, ...failure }],
       );
     }
   });

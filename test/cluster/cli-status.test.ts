@@ -142,6 +142,8 @@ describe('app-operator status', { concurrency: 4 }, () => {
     const omitted = report.omitted.map(({ what }) => what);
     for (const what of ['secrets', 'pods', 'ingresses.networking.k8s.io'])
       assert.ok(omitted.includes(what), what);
+    // The cluster does not serve them.
+    assert.ok(!omitted.includes('scaledobjects.keda.sh'));
     assert.ok(report.omitted.some(({ why }) => why === 'forbidden: get services/proxy'));
     const tree = await ann.run(['status', '-n', namespace]);
     assert.match(tree.out, /^Not shown: .*secrets.* \(forbidden: list\)\.$/m);

@@ -10,7 +10,7 @@ import { parse, parseAllDocuments } from 'yaml';
 
 import { installManifest } from '../../cli/commands/install/manifest.js';
 import { renderFile } from '../../cli/testing.js';
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR, OPERATOR_SELECTOR } from '../../constructs/install/identity.js';
 import { VERSION } from '../../runner/version.js';
 import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { Cluster, installCrd } from './harness.js';
@@ -227,9 +227,7 @@ describe('the operator, with the rights of the install manifest', () => {
       bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
       tlsConfig: { insecureSkipVerify: true },
     });
-    assert.deepEqual(at(monitor, 'spec.selector.matchLabels'), {
-      'control-plane': 'controller-manager',
-    });
+    assert.deepEqual(at(monitor, 'spec.selector.matchLabels'), OPERATOR_SELECTOR);
     const workloads = await made('servicemonitor', 'app-operator-workloads');
     const labels = at(workloads, 'spec.selector.matchLabels') as Readonly<Record<string, string>>;
     const selected = Object.entries(labels).map(([key, value]) => `${key}=${value}`);

@@ -71,6 +71,38 @@ describe('the objects of a deleted bench and its site', { concurrency: false }, 
     assert.match((await retained()).out, /^1 owner left /m);
   });
 
+  test('that the user may not list are named, and stay', async () => {
+    await cluster.apply(namespace, aBench('half'));
+    await cluster.ready('AppBench', namespace, 'half');
+    await cluster.delete('AppBench', namespace, 'half');
+    await gone('AppBench', 'half');
+    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+    const apiGroup = 'rbac.authorization.k8s.io';
+    const verbs = ['get', 'list', 'delete'];
+    await cluster.controlPlane.api.request('POST', `${rbac}/roles`, {
+      metadata: { name: 'claims' },
+      rules: [
+        { apiGroups: ['app-operator.io'], resources: ['*'], verbs },
+        { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs },
+      ],
+    });
+    await cluster.controlPlane.api.request('POST', `${rbac}/rolebindings`, {
+      metadata: { name: 'claims' },
+      roleRef: { apiGroup, kind: 'Role', name: 'claims' },
+      subjects: [{ kind: 'User', name: 'clara', apiGroup }],
+    });
+    const clara = new CommandLine(await cluster.controlPlane.userKubeconfig('clara', []));
+    const line = ['retained', '-n', namespace, 'bench/half'];
+    assert.match((await clara.run(line)).out, /^Not shown: .*secrets, .* \(forbidden: list\)\.$/m);
+    const { code, out, err } = await clara.run([...line, '--delete', '--confirm', 'half']);
+    assert.match(out, /^deleted PersistentVolumeClaim half-sites$/m);
+    assert.match(err, /^not deleted, since you cannot list them: .*secrets, .*statefulsets\.apps/);
+    assert.doesNotMatch(err, /pods/);
+    assert.equal(code, 1);
+    assert.ok(await cluster.get('Secret', namespace, 'half-db-root'));
+    assert.equal((await retained('bench/half', '--delete', '--confirm', 'half')).code, 0);
+  });
+
   test('are not deleted while a site still names the bench', async () => {
     await cluster.apply(namespace, aSite('late', { bench: 'kept' }));
     await cluster.ready('AppSite', namespace, 'late');

@@ -264,4 +264,62 @@ describe('a kubeconfig for the library', () => {
     assert.equal(endpoint.server, 'https://c');
     assert.equal(headers['authorization'], 'Bearer t');
   });
+
+  test('of several files a missing one is skipped, and the first entry with a name counts', async () => {
+    const one = await kubeconfig({ server: 'https://one' }, { token: 'one' });
+    const two = await kubeconfig({ server: 'https://two' }, { token: 'two' });
+    const none = path.join(folder, 'not-there');
+    const empty = path.join(folder, 'nothing');
+    await writeFile(empty, '');
+    for (const several of [
+      [one, none],
+      [none, one, two],
+      [empty, one],
+    ]) {
+      const { endpoint, headers } = await access(several.join(path.delimiter));
+      assert.equal(endpoint.server, 'https://one');
+      assert.equal(headers['authorization'], 'Bearer one');
+    }
+    await assert.rejects(
+      access([none, none].join(path.delimiter)),
+      /not-there: no such file, or empty/,
+    );
+  });
+
+  test('the current context is that of the first file that has one', async () => {
+    const users = path.join(folder, 'users');
+    await writeFile(users, JSON.stringify({ users: [{ name: 'u', user: { token: 'other' } }] }));
+    const file = await kubeconfig({}, { token: 't' });
+    const { headers } = await access([users, file].join(path.delimiter));
+    assert.equal(headers['authorization'], 'Bearer other');
+  });
+
+  test('reports a plug-in that is missing, that fails, and whose output is no JSON', async () => {
+    const script = path.join(folder, 'failing');
+    const apiVersion = 'client.authentication.k8s.io/v1';
+    const file = await kubeconfig({}, { exec: { apiVersion, command: script, args: [] } });
+    await assert.rejects(access(file), {
+      message: `kubeconfig: plug-in ${script}: not found; install it, or choose another context`,
+    });
+    for (const [body, problem] of [
+      ['echo log in again >&2; exit 1', 'log in again'],
+      ['exit 1', 'no output on standard error'],
+      ['echo token-in-text', 'its output is not JSON'],
+    ] as const) {
+      await writeFile(script, `#!/bin/sh\n${body}\n`);
+      await chmod(script, 0o755);
+      await assert.rejects(access(file), {
+        message: `kubeconfig: plug-in ${script}: ${problem}`,
+      });
+    }
+  });
+
+  test('that is not YAML is named, without its content', async () => {
+    const file = path.join(folder, 'broken');
+    await writeFile(file, 'users: [{ name: u, user: { token: secret-token\n');
+    const isNamed = ({ message }: Error): boolean =>
+      message.startsWith(`${file}: not YAML: `) && !/secret-token|\n/.test(message);
+    assert.throws(() => readKubeconfig(file), isNamed);
+    assert.throws(() => contextsOf(file), isNamed);
+  });
 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
+import { complete } from '../../cli/commands/completion/complete.js';
 import { STATUS_FLAGS } from '../../cli/commands/status/flags.js';
 import { connected } from '../../cli/kube/connect.js';
 import { ConfigError, parseArguments } from '../../runner/config/flag-parser.js';
@@ -33,6 +34,11 @@ describe('a flag with its value in one argument', () => {
         error.message === '--output: got "=json", allowed: tree, json, yaml',
     );
   });
+});
+
+test('completion of retained has kinds, not the names of resources that exist', async () => {
+  assert.equal(await complete(['retained', ''], {}), 'bench/\nsite/\n');
+  assert.equal(await complete(['retained', 'bench/'], {}), 'bench/\n');
 });
 
 describe('an empty namespace or context', () => {

@@ -3,7 +3,8 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import { listings } from '../../cli/kube/kinds.js';
 import { ClusterSnapshot } from '../../cli/kube/snapshot.js';
 import type { Node } from '../../cli/commands/status/node.js';
-import { treesOf, type TreeProps, type Selection } from '../../cli/commands/status/tree.js';
+import type { Selection } from '../../cli/kube/kind-names.js';
+import { treesOf, type TreeProps } from '../../cli/commands/status/tree.js';
 
 const GROUP = 'app-operator.io';
 const API_VERSION = `${GROUP}/v1alpha1`;

@@ -10,7 +10,7 @@ import { shardHolders, withReplicas } from '../../cli/commands/status/shard-hold
 import { summaryOf } from '../../cli/commands/status/summary.js';
 import { podHealth, restartsOf, wantedLog } from '../../cli/commands/status/pod-status.js';
 import { queueLengthsOf } from '../../constructs/bench/status-view.js';
-import { selectionOf } from '../../cli/commands/status/run.js';
+import { selectionOf } from '../../cli/kube/kind-names.js';
 import { UsageError } from '../../cli/arguments/errors.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import { bucketOf, shardOf } from '../../runner/shards/buckets.js';
@@ -224,7 +224,7 @@ describe('the status of another kind', () => {
 
   test('can be selected by its names', () => {
     const definitions = kinds.map(({ definition }) => definition);
-    assert.deepEqual(selectionOf(['tn/t'], definitions), { kind: 'Tenant', name: 't' });
+    assert.deepEqual(selectionOf(['tn/t'], { definitions }), { kind: 'Tenant', name: 't' });
   });
 });
 
@@ -283,12 +283,48 @@ describe('the selection', () => {
       assert.deepEqual(selectionOf(words), { kind: 'AppBench', name: undefined });
     });
   }
+  for (const name of [
+    'appsite.app-operator.io',
+    'appsites.app-operator.io',
+    'appsites.v1alpha1.app-operator.io',
+    'AppSite.v1alpha1.App-Operator.io',
+    'as.app-operator.io',
+    'APPSITES.app-operator',
+  ]) {
+    test(`${name}/shop is the AppSite shop`, () => {
+      assert.deepEqual(selectionOf([`${name}/shop`]), { kind: 'AppSite', name: 'shop' });
+      assert.deepEqual(selectionOf([name, 'shop']), { kind: 'AppSite', name: 'shop' });
+    });
+  }
+
+  test('has the group of --api-group', () => {
+    const apiGroup = 'benches.example.org';
+    for (const name of ['appsite.benches.example.org', 'as.v1alpha1.benches.example.org'])
+      assert.equal(selectionOf([name], { apiGroup }).kind, 'AppSite');
+    for (const [name, group] of [
+      ['appsite.app-operator.io', apiGroup],
+      ['appsite.benches.example.org', undefined],
+      ['appsite.v2.app-operator.io', undefined],
+      ['appsites.v1alpha1', undefined],
+    ] as const)
+      assert.throws(
+        () => selectionOf([name], { apiGroup: group }),
+        ({ message }: Error) =>
+          message ===
+          `unknown kind "${name}": version and group are v1alpha1.${group ?? 'app-operator.io'}; for another group, use --api-group`,
+      );
+  });
+
   test('has its name after a slash or a space', () => {
     assert.deepEqual(selectionOf(['site/shop']), { kind: 'AppSite', name: 'shop' });
     assert.deepEqual(selectionOf(['site', 'shop']), { kind: 'AppSite', name: 'shop' });
     assert.deepEqual(selectionOf([]), {});
     for (const wrong of [['pods'], ['site/'], ['site/a/b'], ['site/a', 'b']])
       assert.throws(() => selectionOf(wrong), UsageError);
+    assert.throws(
+      () => selectionOf(['site/a', 'site/b']),
+      /site\/a site\/b: expected one resource, such as site\/shop/,
+    );
   });
 });
 

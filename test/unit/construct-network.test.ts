@@ -4,6 +4,7 @@ import { suite, test } from 'node:test';
 import { bench as benchKind } from '../../constructs/bench/index.js';
 import { benchModel } from '../../constructs/frappe/bench-model.js';
 import { serverPeer } from '../../constructs/frappe/network-policy.js';
+import { CONTROL_PLANE, OPERATOR_SELECTOR } from '../../constructs/install/identity.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { aBench, aReader, aSite } from '../golden/builders.js';
 import { corpus, podTemplates, type Graph } from '../golden/corpus.js';
@@ -120,7 +121,7 @@ const UNRELATED: readonly End[] = [
   {
     name: 'pretended operator',
     namespace: 'elsewhere',
-    labels: { 'control-plane': 'controller-manager' },
+    labels: OPERATOR_SELECTOR,
   },
   { name: 'address', address: '198.51.100.1' },
 ];
@@ -250,9 +251,9 @@ suite('by choice', () => {
   test('chosen pods and the operator reach the proxy and the exporter', () => {
     const objects = objectsIn('bench-network-ingress');
     const policies = policiesOf(objects);
-    const labels = { 'control-plane': 'controller-manager' };
     const chosen: readonly End[] = [
-      { name: 'operator', namespace: 'operators', labels },
+      { name: 'operator', namespace: 'operators', labels: OPERATOR_SELECTOR },
+      { name: 'another operator', namespace: 'operators', labels: CONTROL_PLANE },
       { name: 'its neighbour', namespace: 'operators', labels: {} },
       {
         name: 'ingress controller',
@@ -285,7 +286,7 @@ suite('by choice', () => {
     const operator: End = {
       name: 'operator',
       namespace: 'app-operator-system',
-      labels: { 'control-plane': 'controller-manager' },
+      labels: OPERATOR_SELECTOR,
     };
     const open = (component: string) =>
       openTo(policies, podOf(objects, component), [...OUTSIDERS, operator]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR, OPERATOR_SELECTOR } from '../../constructs/install/identity.js';
 import { DEFINITIONS, KINDS as REGISTRY } from '../../constructs/registry.js';
 import { parseConfig } from '../../runner/config/config.js';
 import { at } from '../cluster/support/objects.js';
@@ -101,7 +101,7 @@ describe('the webhook configurations', () => {
 
   test('lead to a Service in front of the pods', () => {
     const service = the(install(), 'Service', OPERATOR.webhookService);
-    assert.deepEqual(service.spec?.['selector'], { 'control-plane': 'controller-manager' });
+    assert.deepEqual(service.spec?.['selector'], OPERATOR_SELECTOR);
     assert.deepEqual(service.spec['ports'], [
       { name: 'webhooks', port: 443, targetPort: 'webhooks', protocol: 'TCP' },
     ]);

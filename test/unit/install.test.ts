@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
 import { GENERATED, installManifest } from '../../cli/commands/install/manifest.js';
+import { OPERATOR_SELECTOR } from '../../constructs/install/identity.js';
 import { parseConfig } from '../../runner/config/config.js';
 import { VERSION } from '../../runner/version.js';
 import { MALLOC, NODE_FLAGS } from '../../testbed/operator-process.js';
@@ -116,7 +117,7 @@ describe('the install manifest', () => {
   test('has the metrics Service of the specification', () => {
     const service = the(install(), 'Service', 'app-operator-controller-manager-metrics-service');
     assert.equal(service.metadata.labels?.['control-plane'], 'controller-manager');
-    assert.deepEqual(service.spec?.['selector'], { 'control-plane': 'controller-manager' });
+    assert.deepEqual(service.spec?.['selector'], OPERATOR_SELECTOR);
     assert.deepEqual(service.spec['ports'], [
       { name: 'https', port: 8443, targetPort: 'https', protocol: 'TCP' },
       { name: 'health', port: 8081, targetPort: 'health', protocol: 'TCP' },

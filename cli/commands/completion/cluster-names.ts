@@ -35,8 +35,9 @@ export async function clusterNames(
   const slash = word.indexOf('/');
   const kindName = first ?? (slash < 0 ? undefined : word.slice(0, slash));
   if (kindName === undefined) return DEFINITIONS.map(({ singular }) => `${shortNameOf(singular)}/`);
-  const kinds = resourceKinds(args.values['api-group']);
-  const kind = kinds.find((one) => one.kind === kindOf(kindName));
+  const apiGroup = args.values['api-group'];
+  const named = kindOf(kindName, { apiGroup });
+  const kind = resourceKinds(apiGroup).find((one) => one.kind === named);
   if (!kind) return [];
   const found = await namesOf(kind, args, env);
   return first === undefined ? found.map((name) => `${kindName}/${name}`) : found;

@@ -1,4 +1,3 @@
-import { messageOf } from '../../../constructs/kit/errors.js';
 import { metadataKeysFor } from '../../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import {
@@ -7,11 +6,13 @@ import {
   Secret,
   type ObjectKind,
 } from '../../../constructs/kit/object-kind.js';
-import { OPERATOR, PORTS } from '../../../constructs/install/identity.js';
+import { OPERATOR, OPERATOR_SELECTOR, PORTS } from '../../../constructs/install/identity.js';
 import { isForbidden, isNotFound } from '../../../runner/api/api-error.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';
 import { VERSION } from '../../../runner/version.js';
 import type { ApiClient } from '../../kube/connect.js';
+import { ServedKinds } from '../../kube/discovery.js';
+import { serverMessageOf } from '../../kube/errors.js';
 import { childKinds, listings, POD, resourceKinds } from '../../kube/kinds.js';
 import { metricsPath } from '../../kube/metrics-path.js';
 import {
@@ -27,6 +28,7 @@ import { StatusReporter } from '../status/reporter.js';
 import { summaryOf } from '../status/summary.js';
 import { toYaml } from '../../io/yaml.js';
 import type { Archive } from './archive.js';
+import { Omissions } from './omissions.js';
 import { outlineOf, type Redaction } from './redaction.js';
 
 const EVENT: ObjectKind = { apiVersion: 'v1', kind: 'Event', plural: 'events' };
@@ -44,6 +46,18 @@ const BYTES = 1_000_000;
 /** The limit of pods whose logs are read. */
 const PODS = 200;
 
+/** The operator's namespace may have other operators too. */
+const OPERATOR_LABEL = Object.entries(OPERATOR_SELECTOR)
+  .map(([key, value]) => `${key}=${value}`)
+  .join(',');
+
+interface ApiGroups {
+  readonly groups: readonly {
+    readonly name: string;
+    readonly versions: readonly { readonly version: string }[];
+  }[];
+}
+
 interface PodLike extends KubeObject {
   readonly spec?: {
     readonly initContainers?: readonly { readonly name: string }[];
@@ -57,6 +71,8 @@ interface PodLike extends KubeObject {
     }[];
   };
 }
+
+type Failure = Pick<Omission, 'why' | 'message'>;
 
 export interface CollectorProps {
   readonly client: ApiClient;
@@ -74,12 +90,15 @@ export interface CollectorProps {
 
 /** Collects the files of a bug report in an archive, without secrets. */
 export class Collector {
-  readonly #omitted: Omission[] = [];
+  readonly #omitted = new Omissions();
+  readonly #served: ServedKinds;
 
-  constructor(private readonly props: CollectorProps) {}
+  constructor(private readonly props: CollectorProps) {
+    this.#served = new ServedKinds(props.client);
+  }
 
-  /** @throws the signal's reason once it is aborted */
-  async collect(): Promise<void> {
+  /** @returns what could not be read @throws the signal's reason once it is aborted */
+  async collect(): Promise<Omissions> {
     const { signal, namespace, operatorNamespace, onStep } = this.props;
     onStep('Secrets: names, keys and sizes');
     await this.#secrets();
@@ -89,7 +108,7 @@ export class Collector {
     await this.#operator();
     onStep('resources and their children');
     const snapshot = await this.#snapshot();
-    this.#omitted.push(...snapshot.omitted);
+    for (const omission of snapshot.omitted) this.#omitted.add(omission);
     await this.#resources(snapshot);
     onStep('events');
     await this.#objects('events', await this.#list(EVENT, namespace));
@@ -100,6 +119,7 @@ export class Collector {
     // The status tree ignores failed requests, also cancelled ones.
     signal.throwIfAborted();
     await this.#json('MANIFEST.json', this.#manifest());
+    return this.#omitted;
   }
 
   /** Runs first: the values of Secrets are redacted in every later file. */
@@ -127,7 +147,11 @@ export class Collector {
           snapshot.replace(listing.kind, await listOf(client, listing, namespace));
         } catch (error) {
           if (isNotFound(error) && !listing.required) return;
-          snapshot.omitted.push(omitted(listing.kind, namespace, this.#listFailure(error)));
+          if (isForbidden(error) && !(await this.#served.mayServe(listing.kind))) return;
+          snapshot.omitted.push({
+            ...omitted(listing.kind, namespace, ''),
+            ...this.#listFailure(error),
+          });
         }
       }),
     );
@@ -135,15 +159,15 @@ export class Collector {
   }
 
   /** Why a kind could not be listed. @throws the signal's reason once it is aborted */
-  #listFailure(error: unknown): string {
-    if (isForbidden(error)) return FORBIDDEN_LIST;
-    return isNotFound(error) ? 'the cluster does not serve them' : this.#failure(error);
+  #listFailure(error: unknown): Failure {
+    if (isForbidden(error)) return { why: FORBIDDEN_LIST, message: this.#messageOf(error) };
+    return { why: isNotFound(error) ? 'the cluster does not serve them' : this.#messageOf(error) };
   }
 
   /** Why something could not be read. @throws the signal's reason once it is aborted */
-  #failure(error: unknown): string {
+  #messageOf(error: unknown): string {
     this.props.signal.throwIfAborted();
-    return messageOf(error);
+    return this.props.redaction.text(serverMessageOf(error));
   }
 
   #manifest(): unknown {
@@ -157,19 +181,15 @@ export class Collector {
       operatorNamespace,
       apiGroup,
       redacted: redaction.count,
-      omitted: this.#omitted,
+      omitted: this.#omitted.all,
       files: archive.names,
     };
   }
 
   async #cluster(): Promise<void> {
-    const { client, apiGroup } = this.props;
-    await this.#json('cluster/version.json', await client.request('GET', '/version'));
-    const { groups } = await client.request<{
-      groups: readonly { name: string; versions: readonly { version: string }[] }[];
-    }>('GET', '/apis');
-    await this.#json(
-      'cluster/apis.json',
+    const { apiGroup } = this.props;
+    await this.#discovery('/version', 'cluster/version.json', (version) => version);
+    await this.#discovery('/apis', 'cluster/apis.json', ({ groups }: ApiGroups) =>
       groups.map(
         ({ name, versions }) => `${name}: ${versions.map(({ version }) => version).join(', ')}`,
       ),
@@ -185,11 +205,27 @@ export class Collector {
     await this.#json('cluster/nodes.json', nodes.map(nodeOutline));
   }
 
+  /** Some clusters let no ordinary user read the discovery. */
+  async #discovery<T>(
+    path: string,
+    file: string,
+    content: (response: T) => unknown,
+  ): Promise<void> {
+    try {
+      await this.#json(file, content(await this.props.client.request<T>('GET', path)));
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+      this.#omitted.add({ what: path, why: 'forbidden: get', message: this.#messageOf(error) });
+    }
+  }
+
   async #operator(): Promise<void> {
     const { operatorNamespace: place } = this.props;
-    for (const kind of [Deployment, LEASE, EVENT])
+    for (const kind of [LEASE, EVENT])
       await this.#objects(`operator/${kind.plural}`, await this.#list(kind, place));
-    const pods = await this.#list(POD, place);
+    const deployments = await this.#list(Deployment, place, OPERATOR_LABEL);
+    await this.#objects('operator/deployments', deployments);
+    const pods = await this.#list(POD, place, OPERATOR_LABEL);
     await this.#objects('operator/pods', pods);
     await this.#logs('operator/logs', pods);
     const service = `https:${OPERATOR.metricsService}:${PORTS.https}`;
@@ -254,7 +290,7 @@ export class Collector {
       const text = await client.request<string>('GET', path, { answer: 'text', timeoutMs: 5_000 });
       await archive.add(file, redaction.text(text));
     } catch (error) {
-      this.#omitted.push({ ...source, why: this.#failure(error) });
+      this.#omitted.add({ ...source, why: this.#messageOf(error) });
     }
   }
 
@@ -262,7 +298,7 @@ export class Collector {
     const { onStep } = this.props;
     const some = (pods as readonly PodLike[]).slice(0, PODS);
     const rest = pods.length - some.length;
-    if (rest > 0) this.#omitted.push({ what: `logs of ${rest} more pods`, why: 'too many' });
+    if (rest > 0) this.#omitted.add({ what: `logs of ${rest} more pods`, why: 'too many' });
     for (const [index, pod] of some.entries()) {
       if (index % 10 === 0) onStep(`logs: pod ${index + 1} of ${some.length}`);
       await this.#logsOfPod(folder, pod);
@@ -302,16 +338,24 @@ export class Collector {
       });
       if (text !== '') await archive.add(file, redaction.text(text));
     } catch (error) {
-      const why = isForbidden(error) ? 'forbidden: get pods/log' : this.#failure(error);
-      this.#omitted.push({ what: file, namespace, why });
+      const message = this.#messageOf(error);
+      const failure = isForbidden(error)
+        ? { why: 'forbidden: get pods/log', message }
+        : { why: message };
+      this.#omitted.add({ what: file, namespace, ...failure });
     }
   }
 
-  async #list(kind: ObjectKind, namespace: string | undefined): Promise<readonly KubeObject[]> {
+  async #list(
+    kind: ObjectKind,
+    namespace: string | undefined,
+    labelSelector?: string,
+  ): Promise<readonly KubeObject[]> {
+    const listing = { kind, ...(labelSelector === undefined ? {} : { labelSelector }) };
     try {
-      return await listOf(this.props.client, { kind }, namespace);
+      return await listOf(this.props.client, listing, namespace);
     } catch (error) {
-      this.#omitted.push(omitted(kind, namespace, this.#listFailure(error)));
+      this.#omitted.add({ ...omitted(kind, namespace, ''), ...this.#listFailure(error) });
       return [];
     }
   }

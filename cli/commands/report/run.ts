@@ -19,9 +19,10 @@ export const runReport: Run<typeof REPORT_FLAGS> = ({ values }, io) => {
   return connected(values, io, async ({ client, namespace }): Promise<Outcome> => {
     const redaction = new Redaction();
     let failed = false;
+    let omissions: readonly string[] = [];
     try {
-      await Archive.write(path, basename(path).replace(SUFFIX, ''), (archive) =>
-        new Collector({
+      await Archive.write(path, basename(path).replace(SUFFIX, ''), async (archive) => {
+        const omitted = await new Collector({
           client,
           signal: io.signal,
           archive,
@@ -32,8 +33,9 @@ export const runReport: Run<typeof REPORT_FLAGS> = ({ values }, io) => {
           onStep: (step) => {
             if (!failed) io.notify(`report: ${step}`);
           },
-        }).collect(),
-      );
+        }).collect();
+        omissions = omitted.lines();
+      });
     } catch (error) {
       failed = true;
       throw fileError(path, error);
@@ -41,7 +43,10 @@ export const runReport: Run<typeof REPORT_FLAGS> = ({ values }, io) => {
     const size = Math.ceil(statSync(path).size / 1024);
     return {
       out: `${path}\n`,
-      err: [`report: ${size} KiB, ${redaction.count} values redacted. Review it before sharing.`],
+      err: [
+        ...omissions.map((line) => `report: ${line}`),
+        `report: ${size} KiB, ${redaction.count} values redacted. Review it before sharing.`,
+      ],
       code: 0,
     };
   });

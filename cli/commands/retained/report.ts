@@ -1,4 +1,5 @@
 import { shortNameOf } from '../../kube/kind-names.js';
+import { omissionLines } from '../status/summary.js';
 import { ageOf } from '../status/age.js';
 import type { Removal } from './removal.js';
 import type { RetainedData, RetainedObject, RetainedOwner } from './retained-data.js';
@@ -8,7 +9,7 @@ const HEADER = ['NAMESPACE', 'OWNER', 'KIND', 'NAME', 'AGE', 'COST'];
 /** A table of all retained objects, their cost, and how to delete them. */
 export function tableOf(data: RetainedData, program: string, now: number): string {
   const { owners, omitted } = data;
-  const notShown = omitted.map(({ what, why }) => `Not shown: ${what} (${why}).`);
+  const notShown = omissionLines(omitted);
   if (owners.length === 0) return [...notShown, 'nothing is retained', ''].join('\n');
   const rows = owners.flatMap((owner) =>
     owner.objects.map((object) => [

@@ -11,7 +11,7 @@ command needs read permission only, and lists what it could not read. Exit code 
 found, or nothing could be read.
 
   status                        all benches and sites of the namespace
-  status site/shop              one resource; kinds as in kubectl get, such as bench, as, SiteBackup
+  status site/shop              one resource; kinds as in kubectl get, such as bench, as, appsite.app-operator.io
   status --watch                the tree again after each change`,
   flags: STATUS_FLAGS,
   positionals: { most: 2, complete: 'resource' },

@@ -4,7 +4,7 @@ import { listings } from '../../kube/kinds.js';
 import { takeSnapshot } from '../../kube/snapshot.js';
 import { follow, type Continuation } from './follow.js';
 import { StatusReporter, type StatusReport } from './reporter.js';
-import type { Selection } from './tree.js';
+import type { Selection } from '../../kube/kind-names.js';
 
 export interface LiveProps {
   readonly client: ApiClient;

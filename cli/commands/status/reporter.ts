@@ -3,6 +3,7 @@ import { isUnauthorized } from '../../../runner/api/api-error.js';
 import type { Client } from '../../../runner/api/client.js';
 import type { PodObject } from '../../../runner/health/pod-diagnostics.js';
 import { CliError } from '../../arguments/errors.js';
+import type { Selection } from '../../kube/kind-names.js';
 import { POD, resourceKinds } from '../../kube/kinds.js';
 import {
   FORBIDDEN_LIST,
@@ -14,7 +15,7 @@ import type { Node } from './node.js';
 import { LastLogs } from './pod-logs.js';
 import { exportersIn, scrapeQueues, type QueueLengths } from './queue-lengths.js';
 import { shardHolders, type ShardHolders, withReplicas } from './shard-holders.js';
-import { treesOf, type Selection } from './tree.js';
+import { treesOf } from './tree.js';
 
 export type Form = 'tree' | 'json' | 'yaml';
 

@@ -1,23 +1,20 @@
 import { DEFAULT_API_GROUP } from '../../../constructs/kit/definition.js';
-import { DEFINITIONS } from '../../../constructs/registry.js';
 import type { Outcome, Run } from '../../arguments/command.js';
-import { UsageError } from '../../arguments/errors.js';
 import type { IOStreams } from '../../io/streams.js';
 import { toYaml } from '../../io/yaml.js';
 import { connected } from '../../kube/connect.js';
-import { kindOf, shortNameOf } from '../../kube/kind-names.js';
+import { selectionOf, type Selection } from '../../kube/kind-names.js';
 import type { STATUS_FLAGS } from './flags.js';
 import { statusLive, statusNow } from './live.js';
 import { renderTrees } from './render-tree.js';
 import type { Form, StatusReport } from './reporter.js';
 import { summaryOf } from './summary.js';
-import type { Selection } from './tree.js';
 import { Viewer } from './viewer.js';
 
 export const runStatus: Run<typeof STATUS_FLAGS> = ({ values, positionals }, io) => {
   const { output: form = 'tree', all = false, watch = false } = values;
-  const selection = selectionOf(positionals);
   const apiGroup = values['api-group'] ?? DEFAULT_API_GROUP;
+  const selection = selectionOf(positionals, { apiGroup });
   return connected(values, io, async (connection): Promise<Outcome> => {
     const { client } = connection;
     const namespace = values['all-namespaces'] ? undefined : connection.namespace;
@@ -55,21 +52,4 @@ function textOf(
     namespaces: report.namespace === null,
   });
   return [...lines, ...summaryOf(report, selection.kind), ''].join('\n');
-}
-
-/** `bench`, `site/shop` or `site shop`. @throws UsageError */
-export function selectionOf(
-  [first, second, ...rest]: readonly string[],
-  definitions = DEFINITIONS,
-): Selection {
-  if (first === undefined) return {};
-  const [kindName = '', inline, ...more] = first.split('/');
-  const name = inline ?? second;
-  const isTwice = inline !== undefined && second !== undefined;
-  if (isTwice || rest.length + more.length > 0 || name === '')
-    throw new UsageError(`${JSON.stringify(first)}: expected KIND or KIND/NAME, such as site/shop`);
-  const kind = kindOf(kindName, definitions);
-  if (kind !== undefined) return { kind, name };
-  const known = definitions.map(({ singular }) => shortNameOf(singular)).join(', ');
-  throw new UsageError(`unknown kind ${JSON.stringify(kindName)}, allowed: ${known}`);
 }

@@ -5,6 +5,7 @@ import { referenceName } from '../../../constructs/kit/reference.js';
 import { BATCHES, KINDS, type AnyKind } from '../../../constructs/registry.js';
 import { childOf, type Child } from '../../../runner/cache/child.js';
 import type { PodObject } from '../../../runner/health/pod-diagnostics.js';
+import type { Selection } from '../../kube/kind-names.js';
 import { childKinds, kindNamed, POD, resourceKinds } from '../../kube/kinds.js';
 import type { ClusterSnapshot } from '../../kube/snapshot.js';
 import type { Details, LastLog, Node } from './node.js';
@@ -27,17 +28,11 @@ export interface TreeProps {
   readonly kinds?: readonly AnyKind[];
 }
 
-/** The resources at the top of the tree. Without a kind: all resources without a parent. */
-export interface Selection {
-  readonly kind?: string | undefined;
-  readonly name?: string | undefined;
-}
-
 const JOB = 'Job';
 const WORKLOADS = new Set(['Deployment', 'StatefulSet', JOB]);
 const WORKER = 'Deployment';
 
-/** The trees of the selected resources: each resource is below its parent. */
+/** The trees of the selected resources: each resource is below its parent. Without a kind: those without a parent. */
 export function treesOf(
   snapshot: ClusterSnapshot,
   props: TreeProps,
