@@ -38,11 +38,11 @@ from typing import Any
 
 from atomic_files import read_json, without_nulls, write_json
 from backup_store import open_store
+from database_server import Server
 from job_result import JobError, log, set_termination_message
 from job_secrets import variable
 from operator_constants import CONFIG_KEYS_FIELD
 from site_access import MARKER
-from site_database import Server
 from site_records import read_marker, read_site_config
 from site_state import SiteSettings, update_site_config
 from site_upgrade import CLOSED_KEYS, DUMP, Upgrade

@@ -47,6 +47,7 @@ import site_database
 from atomic_files import write_json
 from database_admin_client import AccessDenied, DatabaseNotFound
 from database_admin_start import start_administrator_of_earlier_pod
+from database_server import Server
 from framework_cache import delete_asset_manifest, delete_site_keys
 from framework_programs import (
     LOST_CONNECTION,
@@ -69,7 +70,6 @@ from job_environment import json_array_env, json_object_env, number_env, text_en
 from job_result import JobError, log, run_job, set_termination_message
 from operator_constants import COMMON_CONFIG_FILE, MIGRATION_FAILED, RESTORE_FAILED
 from site_access import MARKER
-from site_database import Server
 from site_locks import exclusive_site_lock
 from site_queues import SiteQueues
 from site_records import (

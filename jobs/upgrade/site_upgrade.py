@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from atomic_files import without_nulls, write_json
+from database_server import Server
 from job_environment import SiteLocation, number_env
 from job_result import JobError, log
 from operator_constants import RESTORE_FAILED
 from site_access import MARKER
-from site_database import Server
 from site_queues import SiteQueues
 from site_records import read_marker, read_site_config
 from site_state import update_site_config

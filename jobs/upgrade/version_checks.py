@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from database_server import Server
 from image_apps import app_name, image_text, version_number
 from image_patches import patches_of, recorded_patches, without_tag
 from job_result import JobError, log
-from site_database import Server
 from site_state import SiteSettings
 from volume_files import free_bytes
 
