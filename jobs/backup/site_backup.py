@@ -58,13 +58,7 @@ from operator_constants import TERMINATION_MESSAGE_BYTES
 from secret_redaction import file_secrets
 from site_access import closed_reason
 from site_locks import backup_lock
-from site_records import (
-    CONFIG_FILE,
-    check_apps_file,
-    read_common_config,
-    read_marker,
-    read_site_config,
-)
+from site_records import CONFIG_FILE, check_framework_files, read_marker, read_site_config
 from site_state import check_owner
 from store_base import Store
 from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED, Manifest
@@ -144,10 +138,7 @@ def create_files(settings: BackupSettings, directory: Path) -> dict[str, Any]:
     }
     result_file = directory / "result"
     env = framework_env({"BACKUP_REQUEST": json.dumps(request), "STEP_RESULT": str(result_file)})
-    # The framework opens these files as they are.
-    check_apps_file(settings.sites)
-    read_common_config(settings.sites)
-    read_site_config(settings.site)
+    check_framework_files(settings.site)
     try:
         run_program(settings.sites, "BackupFailed", script_command(STEP), env)
     except ProgramFailed as error:

@@ -105,6 +105,13 @@ def check_apps_file(sites: Path) -> None:
         raise JobError("UnsafeFile", f"{path}: {wrong[:100]!r} is not the name of an app")
 
 
+def check_framework_files(site: Path) -> None:
+    """The framework opens these files as they are: it would follow a link, or wait for a FIFO."""
+    check_apps_file(site.parent)
+    read_common_config(site.parent)
+    read_site_config(site)
+
+
 def read_marker(site: Path) -> dict[str, Any]:
     """The site's marker. Its paths are below the site's own directory."""
     path = site / MARKER

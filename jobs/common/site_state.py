@@ -98,6 +98,11 @@ def update_site_config(site: Path, changes: Mapping[str, Any]) -> dict[str, Any]
     return config
 
 
+def update_marker(site: Path, changes: Mapping[str, Any]) -> None:
+    """Merges `changes` into the site's marker; None deletes a key."""
+    write_json(site / MARKER, without_nulls({**read_marker(site), **changes}))
+
+
 def is_fresh(site: Path) -> bool:
     """Whether the site has no files, except locks and temporary files of the operator."""
     if not exists(site):

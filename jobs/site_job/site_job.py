@@ -39,7 +39,7 @@ from job_secrets import take_secrets
 from operator_constants import COMMON_CONFIG_FILE, TERMINATION_MESSAGE_BYTES
 from secret_redaction import MIN_SECRET_LENGTH, mask
 from site_locks import shared_site_lock
-from site_records import CONFIG_FILE, check_apps_file, read_common_config, read_site_config
+from site_records import CONFIG_FILE, check_framework_files
 from site_state import require_open
 from volume_files import read_json_value
 
@@ -354,10 +354,7 @@ def run(report: Report) -> tuple[int, str | None]:
     title, arguments = command_of(site_name)
     with shared_site_lock(sites, site_name):
         require_open(sites / site_name)
-        # The framework opens these files as they are.
-        check_apps_file(sites)
-        read_common_config(sites)
-        read_site_config(sites / site_name)
+        check_framework_files(sites / site_name)
         redaction = Redaction(sites, site_name)
         report.redact = redaction.apply
         try:

@@ -344,7 +344,7 @@ const DATABASES: readonly Mutation[] = [
     name: 'not-checked',
     item: 'databases',
     breaks: 'an existing database is not checked',
-    file: 'jobs/site_init/site_init.py',
+    file: 'jobs/site_init/site_creation.py',
     find: '        if database.exists():\n',
     replace: '        if database.exists() and not settings.owner:\n',
     fails: [
