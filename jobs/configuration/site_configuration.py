@@ -31,7 +31,6 @@ from typing import Any
 
 from atomic_files import write_json
 from configuration_values import Refused, is_owned, wanted_values
-from document_writer import connected
 from job_environment import bench_dir, json_array_env, number_env, site_name_env, text_env
 from job_result import JobError, log, run_job, write_termination_message
 from operator_constants import (
@@ -41,10 +40,11 @@ from operator_constants import (
 )
 from secret_redaction import file_secrets, redact
 from setup_wizard import complete_setup
+from site_connection import connected
 from site_locks import common_config_lock, documents_lock, shared_site_lock
 from site_records import (
     CONFIG_FILE,
-    check_apps_file,
+    check_framework_files,
     read_common_config,
     read_marker,
     read_site_config,
@@ -161,8 +161,7 @@ def prepare_first_login() -> list[str]:
     with documents_lock(sites, site_name, wait_seconds), shared_site_lock(sites, site_name):
         require_open(site)
         check_owner(site, text_env("SITE_OWNER"))
-        check_apps_file(sites)
-        read_common_config(sites)
+        check_framework_files(site)
         recorded = recorded_logins(read_site_config(site))
         names = [name_of(login) for login in wanted or []]
         if wanted is not None:
