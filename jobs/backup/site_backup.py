@@ -62,6 +62,7 @@ from site_records import CONFIG_FILE, check_framework_files, read_marker, read_s
 from site_state import check_owner
 from store_base import Store
 from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED, Manifest
+from utc_time import rfc3339, utc_now
 from volume_files import copy_file, is_file, open_to_read, read_json_value, remove_file
 
 STEP = Path(__file__).with_name("site_backup_step.py")
@@ -225,10 +226,6 @@ def begin_backup(settings: BackupSettings, store: Store) -> tuple[str, datetime,
         time.sleep(1)
 
 
-def rfc3339(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def back_up(settings: BackupSettings, store: Store) -> Manifest:
     """Creates one backup, from its first file to its manifest. Returns the manifest."""
     state = code_and_closings(settings)
@@ -277,7 +274,7 @@ def manifest_of_site(
         "site": site,
         "siteName": settings.site_name,
         "startTime": rfc3339(start),
-        "completionTime": rfc3339(datetime.now(timezone.utc)),
+        "completionTime": utc_now(),
         "frameworkVersion": versions.get("frappe", "unknown"),
         "image": os.environ.get("IMAGE", ""),
         "dbType": result["dbType"],

@@ -115,6 +115,15 @@ def check_upgradable(versions: Versions, site_name: str, site_code: Versions) ->
         )
 
 
+def check_wanted(versions: Versions, wanted: Iterable[object], advice: str = "") -> None:
+    if missing := [str(app) for app in wanted if app not in versions]:
+        raise JobError(
+            "AppNotInImage",
+            f"not in the image: {', '.join(missing)}; the image holds: {', '.join(versions)}"
+            f"{advice}",
+        )
+
+
 def check_in_image(versions: Versions, site_name: str, installed: Iterable[str]) -> None:
     if missing := [app for app in installed if app not in versions]:
         raise JobError(

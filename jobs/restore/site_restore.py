@@ -32,7 +32,6 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +48,7 @@ from site_upgrade import CLOSED_KEYS, DUMP, Upgrade
 from store_base import Store
 from stored_backup import CONFIG, NAME, Manifest, download, manifest_of, stored_backups
 from unpacking import unpack
+from utc_time import utc_now
 from volume_files import (
     directories_in,
     exists,
@@ -353,7 +353,7 @@ class Restore:
             return
         keys = ("id", "name", "location", "digest", "before")
         last = {key: state[key] for key in keys if key in state}
-        last["time"] = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        last["time"] = utc_now()
         done = [*self.restores.get("done", []), state["id"]]
         restores = {"done": done, "last": last}
         update_marker(self.settings.site, {"restore": None, "restores": restores})

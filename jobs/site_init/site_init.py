@@ -45,7 +45,7 @@ from database_admin_start import start_administrator_of_earlier_pod
 from database_server import Server
 from existing_site import check_complete, wanted_config
 from framework_programs import LOST_CONNECTION, ProgramFailed
-from image_apps import Versions, apps_of_image, check_in_image, check_restorable
+from image_apps import Versions, apps_of_image, check_in_image, check_restorable, check_wanted
 from image_patches import record_patches
 from init_settings import InitSettings
 from job_result import JobError, log, run_job
@@ -135,12 +135,7 @@ def main() -> dict[str, Any]:
     settings = InitSettings()
     versions = apps_of_image(settings.bench)
     with exclusive_site_lock(settings), reopen_on_error(settings):
-        missing = [str(app) for app in settings.apps if app not in versions]
-        if missing:
-            raise JobError(
-                "AppNotInImage",
-                f"not in the image: {', '.join(missing)}; the image holds: {', '.join(versions)}",
-            )
+        check_wanted(versions, settings.apps)
         database = database_server(settings)
         database.wait()
         wait_for_redis(settings.sites, settings.wait_seconds)
