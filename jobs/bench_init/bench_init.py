@@ -44,6 +44,7 @@ from operator_constants import (
     SOCKETIO_PORT,
 )
 from site_locks import common_config_lock
+from site_records import texts_in
 from volume_files import exists, read_json_value, rename, try_to_remove_tree
 
 APP_NAME = re.compile(r"^[a-z_][a-z0-9_]*$")
@@ -58,7 +59,7 @@ ADVICE = (
     "; remove them from the bench, or set spec.image to an image that holds them: "
     "docs/images.md#add-apps"
 )
-# The keys of COMMON_CONFIG that the last run has set.
+# Key of the list of keys of COMMON_CONFIG that the last run has set. The sites can write it.
 OWNED_KEYS = "app_operator_init_keys"
 
 
@@ -176,12 +177,6 @@ def read_or_discard_config(path: Path) -> dict[str, Any]:
         return {}
 
 
-def owned_keys(config: Mapping[str, Any]) -> list[str]:
-    """The keys that the last run has set. The sites can write this file."""
-    keys = config.get(OWNED_KEYS)
-    return [key for key in keys if isinstance(key, str)] if isinstance(keys, list) else []
-
-
 def write_common_config(sites: Path) -> dict[str, Any]:
     """Merges the operator's keys into the common configuration. Other keys stay."""
     path, ours = sites / COMMON_CONFIG_FILE, operator_config()
@@ -192,7 +187,7 @@ def write_common_config(sites: Path) -> dict[str, Any]:
             "InvalidInput", f"COMMON_CONFIG may not set {', '.join(clash)}: use their own variables"
         )
     existing = read_or_discard_config(path)
-    dropped = {key: None for key in owned_keys(existing) if key not in further}
+    dropped = {key: None for key in texts_in(existing.get(OWNED_KEYS)) if key not in further}
     owned = {OWNED_KEYS: sorted(set(further) - {"bench_id"}) or None}
     merged = without_nulls({**existing, **dropped, **further, **ours, **owned})
     if CHROMIUM_KEY not in further:

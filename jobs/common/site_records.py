@@ -80,6 +80,11 @@ def check_texts(path: Path, key: str, values: dict[str, Any] | list[Any]) -> Non
         raise unexpected(path, key)
 
 
+def texts_in(value: object) -> list[str]:
+    """The texts of a list; none of anything else."""
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
 def read_site_config(site: Path) -> dict[str, Any]:
     path = site / CONFIG_FILE
     config = read_json(path)

@@ -73,6 +73,13 @@ class Administrator(Server):
     def missing_rights(self, root: Connection) -> list[str]:
         """The rights that the login lacks for a site's database and its user. Only reads."""
 
+    @abstractmethod
+    def has_database(self, root: Connection) -> bool: ...
+
+    def exists(self) -> bool:
+        with closing(self.connect_as_root()) as root:
+            return self.has_database(root)
+
     def check_login(self) -> None:
         self.connect_as_root().close()
 
@@ -101,10 +108,9 @@ class MariaDBAdministrator(Administrator, MariaDB):
         self.query(connection, "SET SESSION lock_wait_timeout = 60")
         return connection
 
-    def exists(self) -> bool:
+    def has_database(self, root: Connection) -> bool:
         statement = "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
-        with closing(self.connect_as_root()) as root:
-            return bool(self.query(root, statement, self.settings.db_name))
+        return bool(self.query(root, statement, self.settings.db_name))
 
     def missing_rights(self, root: Connection) -> list[str]:
         lines = [str(row[0]) for row in self.query(root, "SHOW GRANTS")]
@@ -211,10 +217,6 @@ class PostgresAdministrator(Administrator, Postgres):
             return self.open(user, password, "postgres")
         except DatabaseNotFound:
             return self.open(user, password, user)
-
-    def exists(self) -> bool:
-        with closing(self.connect_as_root()) as root:
-            return self.has_database(root)
 
     def missing_rights(self, root: Connection) -> list[str]:
         statement = (

@@ -42,7 +42,7 @@ from job_result import JobError, log, set_termination_message
 from job_secrets import variable
 from operator_constants import CONFIG_KEYS_FIELD
 from site_access import MARKER
-from site_records import read_marker, read_site_config
+from site_records import read_marker, read_site_config, texts_in
 from site_state import SiteSettings, update_marker, update_site_config
 from site_upgrade import CLOSED_KEYS, DUMP, Upgrade
 from store_base import Store
@@ -273,8 +273,7 @@ class Restore:
         config = read_site_config(new)
         current = read_site_config(settings.site)
         # `siteConfig` of the AppSite decides on the keys that it has set, not the backup.
-        declared = config.get(CONFIG_KEYS_FIELD)
-        declared = declared if isinstance(declared, list) else []
+        declared = texts_in(config.get(CONFIG_KEYS_FIELD))
         added = [
             key
             for key in config
