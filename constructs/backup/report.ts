@@ -3,8 +3,10 @@ import { defined } from '../kit/defined.js';
 import { isObject } from '../kit/is-object.js';
 import {
   countIn,
+  type Failure,
   locationIn,
   matchingText,
+  parseFailure,
   parseReport,
   shortText,
   timeOfBackup,
@@ -72,17 +74,14 @@ function versionsIn(entry: unknown): Pick<StoredBackup, 'frameworkVersion' | 'ap
   return { ...defined({ frameworkVersion: matchingText(framework, VERSION) }), apps };
 }
 
-/** Why a Job failed, as its script said: `app-operator: <Reason>: <message>`. */
-export function readFailure({ message = '', exitCode }: JobRun): {
-  readonly reason: string;
-  readonly message: string;
-} {
-  const failure = /^app-operator: ([A-Z][A-Za-z0-9]{0,254}): (.+)$/s.exec(message.trim());
+/** Why a Job failed. */
+export function readFailure({ message, exitCode }: JobRun): Failure {
+  const failure = parseFailure(message);
   const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`;
   return {
-    reason: failure?.[1] ?? 'BackupFailed',
+    reason: failure?.reason ?? 'BackupFailed',
     message:
-      shortText(failure?.[2], TERMINATION_MESSAGE_BYTES) ??
+      shortText(failure?.message, TERMINATION_MESSAGE_BYTES) ??
       `the termination message has no reason${code}`,
   };
 }

@@ -7,7 +7,15 @@ import { isObject } from './is-object.js';
 
 export type Report = Readonly<Record<string, unknown>>;
 
-const SUCCEEDED = 'app-operator: Succeeded: ';
+export interface Failure {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Begins the last line of a script, and its termination message, see job_result.py. */
+const PREFIX = 'app-operator: ';
+const SUCCEEDED = `${PREFIX}Succeeded: `;
+const FAILURE = /^((?:[A-Z][a-z]+)+): (.+)$/s;
 const TIME = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;
 const REASON = /^[A-Za-z][A-Za-z0-9_]{0,1023}$/;
 /** `20250131T120000Z`. */
@@ -29,6 +37,23 @@ export function parseReport(message = ''): Report | undefined {
 export function parseOutcome(message = ''): Report {
   const text = message.startsWith(SUCCEEDED) ? message.slice(SUCCEEDED.length) : '';
   return parseReport(text) ?? {};
+}
+
+/** Why a Job failed, as its script said: `app-operator: <Reason>: <message>`; undefined for anything else. */
+export function parseFailure(message = ''): Failure | undefined {
+  const text = message.trim();
+  return text.startsWith(PREFIX) ? failureIn(withoutPrefix(text)) : undefined;
+}
+
+/** The same of a text that begins with the reason. */
+export function failureIn(text: string): Failure | undefined {
+  const [, name, message] = FAILURE.exec(text) ?? [];
+  const reason = reasonIn(name);
+  return reason === undefined || message === undefined ? undefined : { reason, message };
+}
+
+export function withoutPrefix(line: string): string {
+  return line.startsWith(PREFIX) ? line.slice(PREFIX.length) : line;
 }
 
 const RESULT_ID = /^[\w-]{1,63}$/;

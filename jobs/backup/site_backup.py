@@ -58,16 +58,11 @@ from operator_constants import TERMINATION_MESSAGE_BYTES
 from secret_redaction import file_secrets
 from site_access import closed_reason
 from site_locks import backup_lock
-from site_records import (
-    CONFIG_FILE,
-    check_apps_file,
-    read_common_config,
-    read_marker,
-    read_site_config,
-)
+from site_records import CONFIG_FILE, check_framework_files, read_marker, read_site_config
 from site_state import check_owner
 from store_base import Store
 from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED, Manifest
+from utc_time import rfc3339, utc_now
 from volume_files import copy_file, is_file, open_to_read, read_json_value, remove_file
 
 STEP = Path(__file__).with_name("site_backup_step.py")
@@ -144,10 +139,7 @@ def create_files(settings: BackupSettings, directory: Path) -> dict[str, Any]:
     }
     result_file = directory / "result"
     env = framework_env({"BACKUP_REQUEST": json.dumps(request), "STEP_RESULT": str(result_file)})
-    # The framework opens these files as they are.
-    check_apps_file(settings.sites)
-    read_common_config(settings.sites)
-    read_site_config(settings.site)
+    check_framework_files(settings.site)
     try:
         run_program(settings.sites, "BackupFailed", script_command(STEP), env)
     except ProgramFailed as error:
@@ -234,10 +226,6 @@ def begin_backup(settings: BackupSettings, store: Store) -> tuple[str, datetime,
         time.sleep(1)
 
 
-def rfc3339(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def back_up(settings: BackupSettings, store: Store) -> Manifest:
     """Creates one backup, from its first file to its manifest. Returns the manifest."""
     state = code_and_closings(settings)
@@ -286,7 +274,7 @@ def manifest_of_site(
         "site": site,
         "siteName": settings.site_name,
         "startTime": rfc3339(start),
-        "completionTime": rfc3339(datetime.now(timezone.utc)),
+        "completionTime": utc_now(),
         "frameworkVersion": versions.get("frappe", "unknown"),
         "image": os.environ.get("IMAGE", ""),
         "dbType": result["dbType"],

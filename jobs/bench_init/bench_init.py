@@ -33,7 +33,7 @@ from urllib.parse import quote
 
 from atomic_files import replace_file, without_nulls
 from framework_cache import check_tracking, delete_asset_manifest
-from image_apps import app_version, major_of
+from image_apps import app_version, check_wanted, major_of
 from job_environment import bench_dir, json_array_env, json_object_env
 from job_result import JobError, run_job
 from job_secrets import variable
@@ -44,6 +44,7 @@ from operator_constants import (
     SOCKETIO_PORT,
 )
 from site_locks import common_config_lock
+from site_records import texts_in
 from volume_files import exists, read_json_value, rename, try_to_remove_tree
 
 APP_NAME = re.compile(r"^[a-z_][a-z0-9_]*$")
@@ -53,7 +54,12 @@ CHROMIUM_KEY = "chromium_path"
 CHROMIUM_START = {"chromium_start_timeout": 15}
 # Names of the program in Debian's packages chromium-headless-shell and chromium.
 CHROMIUM_PROGRAMS = ("chromium-headless-shell", "chromium")
-# The keys of COMMON_CONFIG that the last run has set.
+# What to do about apps that the image does not hold.
+ADVICE = (
+    "; remove them from the bench, or set spec.image to an image that holds them: "
+    "docs/images.md#add-apps"
+)
+# Key of the list of keys of COMMON_CONFIG that the last run has set. The sites can write it.
 OWNED_KEYS = "app_operator_init_keys"
 
 
@@ -79,17 +85,6 @@ def importable_apps(bench: Path) -> dict[str, str]:
             "AppNotInImage", f"{bench}/apps holds no frappe: the image is not a bench image"
         )
     return found
-
-
-def check_wanted_apps(found: Mapping[str, str]) -> None:
-    missing = [str(app) for app in json_array_env("BENCH_APPS") if app not in found]
-    if missing:
-        raise JobError(
-            "AppNotInImage",
-            f"not in the image: {', '.join(missing)}; the image holds: {', '.join(found)}; "
-            "remove them from the bench, or set spec.image to an image that holds them: "
-            "docs/images.md#add-apps",
-        )
 
 
 def link_assets(bench: Path) -> None:
@@ -164,7 +159,7 @@ def missing_programs(version: str, config: Mapping[str, Any]) -> list[str]:
     return missing
 
 
-def read_common_config(path: Path) -> dict[str, Any]:
+def read_or_discard_config(path: Path) -> dict[str, Any]:
     """The stored configuration. A broken file is renamed, and replaced by a new one."""
     try:
         existing = read_json_value(path)
@@ -182,12 +177,6 @@ def read_common_config(path: Path) -> dict[str, Any]:
         return {}
 
 
-def owned_keys(config: Mapping[str, Any]) -> list[str]:
-    """The keys that the last run has set. The sites can write this file."""
-    keys = config.get(OWNED_KEYS)
-    return [key for key in keys if isinstance(key, str)] if isinstance(keys, list) else []
-
-
 def write_common_config(sites: Path) -> dict[str, Any]:
     """Merges the operator's keys into the common configuration. Other keys stay."""
     path, ours = sites / COMMON_CONFIG_FILE, operator_config()
@@ -197,8 +186,8 @@ def write_common_config(sites: Path) -> dict[str, Any]:
         raise JobError(
             "InvalidInput", f"COMMON_CONFIG may not set {', '.join(clash)}: use their own variables"
         )
-    existing = read_common_config(path)
-    dropped = {key: None for key in owned_keys(existing) if key not in further}
+    existing = read_or_discard_config(path)
+    dropped = {key: None for key in texts_in(existing.get(OWNED_KEYS)) if key not in further}
     owned = {OWNED_KEYS: sorted(set(further) - {"bench_id"}) or None}
     merged = without_nulls({**existing, **dropped, **further, **ours, **owned})
     if CHROMIUM_KEY not in further:
@@ -216,7 +205,7 @@ def main() -> dict[str, Any]:
     sites = bench / "sites"
     sites.mkdir(exist_ok=True)
     apps = importable_apps(bench)
-    check_wanted_apps(apps)
+    check_wanted(apps, json_array_env("BENCH_APPS"), ADVICE)
     check_tracking(redis_url("CACHE", REDIS_CACHE_PORT), major_of(apps["frappe"]))
     link_assets(bench)
     remove_leftovers(sites)

@@ -1,18 +1,12 @@
 """What the framework needs of the bench's Redis cache, and keys of it that are deleted there."""
 
-from typing import Any
 from urllib.parse import urlsplit
 
 from job_result import JobError, log
+from redis_servers import connect
 
 # The framework's list of bundles, which all sites of a bench share.
 ASSETS_KEY = "assets_json"
-
-
-def connect(url: str, timeout: float, connect_timeout: float) -> Any:
-    import redis
-
-    return redis.from_url(url, socket_timeout=timeout, socket_connect_timeout=connect_timeout)
 
 
 def delete_asset_manifest(url: str) -> None:

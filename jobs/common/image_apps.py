@@ -8,6 +8,9 @@ from pathlib import Path
 
 from job_result import JobError
 
+# App → version of its code.
+Versions = Mapping[str, str]
+
 VERSION = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 
 
@@ -27,7 +30,7 @@ def major_of(version: str) -> int:
 
 
 def apps_of_image(bench: Path) -> dict[str, str]:
-    """App → version, by name."""
+    """The apps by name."""
     found = {}
     for directory in sorted((bench / "apps").glob("*")):
         version = app_version(directory)
@@ -61,7 +64,7 @@ def fingerprint(bench: Path, app: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def code_record(bench: Path, versions: Mapping[str, str], apps: Iterable[str]) -> dict[str, str]:
+def code_record(bench: Path, versions: Versions, apps: Iterable[str]) -> dict[str, str]:
     """What the marker records about the code of these apps, and the image."""
     code = {app: f"{versions[app]}+{fingerprint(bench, app)}" for app in apps if app in versions}
     if os.environ.get("IMAGE"):
@@ -76,9 +79,7 @@ def version_number(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", release.group()))
 
 
-def check_restorable(
-    versions: Mapping[str, str], location: str, backup_versions: Mapping[str, str]
-) -> None:
+def check_restorable(versions: Versions, location: str, backup_versions: Versions) -> None:
     """Fails unless the image's code can work on a backup of apps in these versions."""
     if missing := [app for app in backup_versions if app not in versions]:
         raise JobError(
@@ -97,9 +98,7 @@ def check_restorable(
         )
 
 
-def check_upgradable(
-    versions: Mapping[str, str], site_name: str, site_code: Mapping[str, str]
-) -> None:
+def check_upgradable(versions: Versions, site_name: str, site_code: Versions) -> None:
     """Fails unless the image's code can take over the data of the site's code."""
     installed = [app for app in site_code if app != "image"]
     check_in_image(versions, site_name, installed)
@@ -116,7 +115,16 @@ def check_upgradable(
         )
 
 
-def check_in_image(versions: Mapping[str, str], site_name: str, installed: Iterable[str]) -> None:
+def check_wanted(versions: Versions, wanted: Iterable[object], advice: str = "") -> None:
+    if missing := [str(app) for app in wanted if app not in versions]:
+        raise JobError(
+            "AppNotInImage",
+            f"not in the image: {', '.join(missing)}; the image holds: {', '.join(versions)}"
+            f"{advice}",
+        )
+
+
+def check_in_image(versions: Versions, site_name: str, installed: Iterable[str]) -> None:
     if missing := [app for app in installed if app not in versions]:
         raise JobError(
             "AppNotInImage",

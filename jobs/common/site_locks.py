@@ -19,10 +19,8 @@ from volume_files import open_lock
 def exclusive_site_lock(location: SiteLocation) -> Iterator[None]:
     """For Jobs that create, change, upgrade, restore or drop the site."""
     with open_lock(location.workspace / f"{location.site_name}.lock") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise JobError("SiteBusy", f"another Job works on {location.site_name}") from None
+        if not _take(file, fcntl.LOCK_EX):
+            raise JobError("SiteBusy", f"another Job works on {location.site_name}")
         yield
 
 
@@ -30,36 +28,32 @@ def exclusive_site_lock(location: SiteLocation) -> Iterator[None]:
 def shared_site_lock(sites: Path, site_name: str) -> Iterator[None]:
     """For Jobs that work in the site: no Job with the exclusive lock starts meanwhile."""
     with open_lock(sites / ".app-operator" / f"{site_name}.lock") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise JobError(
-                "SiteClosed", f"another Job changes {site_name}: nothing was done"
-            ) from None
+        if not _take(file, fcntl.LOCK_SH):
+            raise JobError("SiteClosed", f"another Job changes {site_name}: nothing was done")
         yield
 
 
 @contextmanager
 def backup_lock(workspace: Path, site_name: str, wait_seconds: float) -> Iterator[None]:
     """Only one backup of a site runs at a time. Waits for another one to end."""
-    problem = JobError("BackupRunning", f"another backup of {site_name} runs")
+    problem = f"another backup of {site_name} runs"
+
+    def pause() -> None:
+        log(f"waiting: {problem}")
+        time.sleep(min(5, wait_seconds))
+
     with open_lock(workspace / f"{site_name}.backup.lock") as file:
-
-        def pause() -> None:
-            log(f"waiting: another backup of {site_name} runs")
-            time.sleep(min(5, wait_seconds))
-
-        _wait_for_lock(file, time.monotonic() + wait_seconds, problem, pause)
+        if not _take(file, fcntl.LOCK_EX, wait_seconds, pause):
+            raise JobError("BackupRunning", problem)
         yield
 
 
 @contextmanager
 def documents_lock(sites: Path, site_name: str, wait_seconds: float) -> Iterator[None]:
     """Only one Job writes documents of a site at a time. Waits for another one to end."""
-    problem = JobError("SiteBusy", f"another Job writes documents of {site_name}")
     with open_lock(sites / ".app-operator" / f"{site_name}.documents.lock") as file:
-        deadline = time.monotonic() + wait_seconds
-        _wait_for_lock(file, deadline, problem, lambda: time.sleep(0.2))
+        if not _take(file, fcntl.LOCK_EX, wait_seconds):
+            raise JobError("SiteBusy", f"another Job writes documents of {site_name}")
         yield
 
 
@@ -69,32 +63,25 @@ def common_config_lock(sites: Path) -> Iterator[None]:
 
     Site code may hold the lock for ever, so it is waited for some seconds only.
     """
-    deadline = time.monotonic() + 10
     with open_lock(sites / ".app-operator" / "common_site_config.lock") as file:
-        while not _is_locked(file):
-            if time.monotonic() >= deadline:
-                log("another program locks the common configuration; writing it anyway")
-                break
-            time.sleep(0.2)
+        if not _take(file, fcntl.LOCK_EX, 10):
+            log("another program locks the common configuration; writing it anyway")
         yield
 
 
-def _is_locked(file: IO[bytes]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except BlockingIOError:
-        return False
-
-
-def _wait_for_lock(
-    file: IO[bytes], deadline: float, problem: JobError, pause: Callable[[], None]
-) -> None:
+def _take(
+    file: IO[bytes],
+    operation: int,
+    wait_seconds: float = 0,
+    pause: Callable[[], None] = lambda: time.sleep(0.2),
+) -> bool:
+    """Takes a lock, at the latest after `wait_seconds`. Returns whether it did."""
+    deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+            fcntl.flock(file, operation | fcntl.LOCK_NB)
+            return True
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                raise problem from None
+                return False
         pause()

@@ -80,6 +80,11 @@ def check_texts(path: Path, key: str, values: dict[str, Any] | list[Any]) -> Non
         raise unexpected(path, key)
 
 
+def texts_in(value: object) -> list[str]:
+    """The texts of a list; none of anything else."""
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
 def read_site_config(site: Path) -> dict[str, Any]:
     path = site / CONFIG_FILE
     config = read_json(path)
@@ -103,6 +108,13 @@ def check_apps_file(sites: Path) -> None:
         return  # the framework reports it
     if wrong := next((line for line in lines if not APP_NAME.fullmatch(line)), None):
         raise JobError("UnsafeFile", f"{path}: {wrong[:100]!r} is not the name of an app")
+
+
+def check_framework_files(site: Path) -> None:
+    """The framework opens these files as they are: it would follow a link, or wait for a FIFO."""
+    check_apps_file(site.parent)
+    read_common_config(site.parent)
+    read_site_config(site)
 
 
 def read_marker(site: Path) -> dict[str, Any]:

@@ -70,16 +70,19 @@ class SiteSettings(SiteLocation):
         return bool(self.admin_socket)
 
 
+def require_created(site: Path) -> None:
+    """Fails unless the site exists and is not being created. Needs the site's lock."""
+    if not is_file(site / CONFIG_FILE):
+        raise JobError("SiteMissing", f"site {site.name} does not exist in {site.parent}")
+    if read_marker(site).get("state") == "creating":
+        raise JobError("SiteIncomplete", f"{site.name} is being created: nothing was done")
+
+
 def require_open(site: Path) -> None:
     """Fails unless this image's code may work on the site's data. Needs the site's lock."""
-    name = site.name
-    if not is_file(site / CONFIG_FILE):
-        raise JobError("SiteMissing", f"site {name} does not exist in {site.parent}")
-    marker = read_marker(site)
-    if marker.get("state") == "creating":
-        raise JobError("SiteIncomplete", f"{name} is being created: nothing was done")
-    if why := closed_reason(marker, os.environ.get("IMAGE", "")):
-        raise JobError("SiteClosed", f"{name} {why}: nothing was done")
+    require_created(site)
+    if why := closed_reason(read_marker(site), os.environ.get("IMAGE", "")):
+        raise JobError("SiteClosed", f"{site.name} {why}: nothing was done")
 
 
 @contextmanager
@@ -96,6 +99,11 @@ def update_site_config(site: Path, changes: Mapping[str, Any]) -> dict[str, Any]
         config = without_nulls({**read_site_config(site), **changes})
         write_json(site / CONFIG_FILE, config)
     return config
+
+
+def update_marker(site: Path, changes: Mapping[str, Any]) -> None:
+    """Merges `changes` into the site's marker; None deletes a key."""
+    write_json(site / MARKER, without_nulls({**read_marker(site), **changes}))
 
 
 def is_fresh(site: Path) -> bool:

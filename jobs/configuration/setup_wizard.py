@@ -12,9 +12,8 @@ from zoneinfo import available_timezones
 from configuration_values import Refused
 from job_result import log
 from secret_redaction import redact
+from site_connection import Frappe
 
-# The framework has no types.
-Frappe = Any
 Setup = Mapping[str, Any]
 
 MAX_MESSAGE = 500

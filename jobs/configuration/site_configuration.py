@@ -31,7 +31,6 @@ from typing import Any
 
 from atomic_files import write_json
 from configuration_values import Refused, is_owned, wanted_values
-from document_writer import connected
 from job_environment import bench_dir, json_array_env, number_env, site_name_env, text_env
 from job_result import JobError, log, run_job, write_termination_message
 from operator_constants import (
@@ -41,17 +40,23 @@ from operator_constants import (
 )
 from secret_redaction import file_secrets, redact
 from setup_wizard import complete_setup
+from site_connection import connected
 from site_locks import common_config_lock, documents_lock, shared_site_lock
 from site_records import (
     CONFIG_FILE,
-    check_apps_file,
+    check_framework_files,
     read_common_config,
-    read_marker,
     read_site_config,
+    texts_in,
 )
-from site_state import check_owner, require_open, site_config_lock, update_site_config
+from site_state import (
+    check_owner,
+    require_created,
+    require_open,
+    site_config_lock,
+    update_site_config,
+)
 from social_logins import name_of, read_values, write_logins
-from volume_files import is_file
 
 # Key of site_config.json that lists the Social Login Keys that `sso` has written.
 LOGINS_FIELD = "app_operator_social_logins"
@@ -65,9 +70,7 @@ Result = tuple[str, str, str, list[str]]
 
 def recorded_keys(config: Mapping[str, Any]) -> list[str]:
     """The keys that were set before. Site code can write the list: it never names an owned key."""
-    recorded = config.get(CONFIG_KEYS_FIELD)
-    keys = recorded if isinstance(recorded, list) else []
-    return [key for key in keys if isinstance(key, str) and not is_owned(key)]
+    return [key for key in texts_in(config.get(CONFIG_KEYS_FIELD)) if not is_owned(key)]
 
 
 def merged(
@@ -99,10 +102,7 @@ def open_site(sites: Path, site_name: str) -> Iterator[Path]:
     """The site's configuration file, while no Job creates, restores or drops the site."""
     site = sites / site_name
     with shared_site_lock(sites, site_name):
-        if not is_file(site / CONFIG_FILE):
-            raise JobError("SiteMissing", f"site {site_name} does not exist in {sites}")
-        if read_marker(site).get("state") == "creating":
-            raise JobError("SiteIncomplete", f"{site_name} is being created: nothing was done")
+        require_created(site)
         check_owner(site, text_env("SITE_OWNER"))
         with site_config_lock(site):
             yield site / CONFIG_FILE
@@ -140,13 +140,6 @@ def set_keys(wanted: Mapping[str, Any]) -> Result:
 # --- the framework --------------------------------------------------------------------------------
 
 
-def recorded_logins(config: Mapping[str, Any]) -> list[str]:
-    """The Social Login Keys that were written before. Site code can write the list."""
-    recorded = config.get(LOGINS_FIELD)
-    names = recorded if isinstance(recorded, list) else []
-    return [name for name in names if isinstance(name, str)]
-
-
 def prepare_first_login() -> list[str]:
     """Completes the setup wizard, and writes the identity providers. Names what differed."""
     setup, logins = (os.environ.get(name) for name in ("SITE_SETUP", "SITE_SSO"))
@@ -161,9 +154,9 @@ def prepare_first_login() -> list[str]:
     with documents_lock(sites, site_name, wait_seconds), shared_site_lock(sites, site_name):
         require_open(site)
         check_owner(site, text_env("SITE_OWNER"))
-        check_apps_file(sites)
-        read_common_config(sites)
-        recorded = recorded_logins(read_site_config(site))
+        check_framework_files(site)
+        # Those that were written before. Site code can write the list.
+        recorded = texts_in(read_site_config(site).get(LOGINS_FIELD))
         names = [name_of(login) for login in wanted or []]
         if wanted is not None:
             # Before they are written: one whose Job is killed is deleted with its entry.

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from configuration_values import Refused, value_of_file
-from document_writer import Document, DocumentWriter, Frappe
+from desired_document import Document
+from document_writer import DocumentWriter
+from site_connection import Frappe
 
 DOCTYPE = "Social Login Key"
 # Field of the spec, and of the document.

@@ -21,17 +21,20 @@ import signal
 import sys
 from abc import abstractmethod
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from database_admin_client import AccessDenied, DatabaseNotFound
+from database_server import Connection, Server
 from database_tls import TlsFailed
 from job_environment import text_env
 from job_result import JobError, log
 from job_secrets import take_secrets, variable
 from local_requests import serve
+from mariadb_server import MariaDB
+from postgres_server import Postgres
 from secret_redaction import redact
-from site_database import Connection, MariaDB, Postgres, Server
 from site_state import SiteSettings
 
 # The framework grants these when a managed MariaDB's administrator may not grant ALL.
@@ -42,8 +45,6 @@ REDUCED_GRANTS = (
 CANNOT_GRANT_CODES = (1044, 1045, 1227)
 # A line of SHOW GRANTS: the rights, the database and the table as patterns, and what follows.
 GRANT_LINE = re.compile(r"^GRANT (.+) ON (`(?:[^`]|``)*`|\*)\.(\*|`.*`) TO (.*)$")
-
-
 NEEDED_RIGHTS = tuple(REDUCED_GRANTS.split(", "))
 
 
@@ -72,15 +73,19 @@ class Administrator(Server):
     def missing_rights(self, root: Connection) -> list[str]:
         """The rights that the login lacks for a site's database and its user. Only reads."""
 
+    @abstractmethod
+    def has_database(self, root: Connection) -> bool: ...
+
+    def exists(self) -> bool:
+        with closing(self.connect_as_root()) as root:
+            return self.has_database(root)
+
     def check_login(self) -> None:
         self.connect_as_root().close()
 
     def check_rights(self) -> None:
-        root = self.connect_as_root()
-        try:
+        with closing(self.connect_as_root()) as root:
             missing = self.missing_rights(root)
-        finally:
-            root.close()
         if missing:
             raise JobError(
                 "DatabaseRightsMissing",
@@ -89,18 +94,12 @@ class Administrator(Server):
             )
 
     def set_user_password(self) -> None:
-        root = self.connect_as_root()
-        try:
+        with closing(self.connect_as_root()) as root:
             self.ensure_user(root)
-        finally:
-            root.close()
 
     def uptime_seconds(self) -> float:
-        root = self.connect_as_root()
-        try:
+        with closing(self.connect_as_root()) as root:
             return float(self.query(root, self.UPTIME)[0][0])
-        finally:
-            root.close()
 
 
 class MariaDBAdministrator(Administrator, MariaDB):
@@ -109,13 +108,9 @@ class MariaDBAdministrator(Administrator, MariaDB):
         self.query(connection, "SET SESSION lock_wait_timeout = 60")
         return connection
 
-    def exists(self) -> bool:
+    def has_database(self, root: Connection) -> bool:
         statement = "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
-        root = self.connect_as_root()
-        try:
-            return bool(self.query(root, statement, self.settings.db_name))
-        finally:
-            root.close()
+        return bool(self.query(root, statement, self.settings.db_name))
 
     def missing_rights(self, root: Connection) -> list[str]:
         lines = [str(row[0]) for row in self.query(root, "SHOW GRANTS")]
@@ -141,16 +136,13 @@ class MariaDBAdministrator(Administrator, MariaDB):
         return lacks
 
     def create(self) -> None:
-        root = self.connect_as_root()
-        try:
+        with closing(self.connect_as_root()) as root:
             self.query(
                 root,
                 f"CREATE DATABASE IF NOT EXISTS `{self.settings.db_name}` "
                 "CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci",
             )
             self.ensure_user(root)
-        finally:
-            root.close()
 
     def ensure_user(self, root: Connection) -> None:
         """The user may connect from any host, and has rights on exactly this database."""
@@ -183,8 +175,7 @@ class MariaDBAdministrator(Administrator, MariaDB):
     def drop(self) -> None:
         """Drops the database, then the user at every host: restores leave users at a pod's IP."""
         name, user = self.settings.db_name, self.settings.db_user
-        root = self.connect_as_root()
-        try:
+        with closing(self.connect_as_root()) as root:
             # An open transaction of a terminating worker would block the drop.
             connections = self.query(
                 root,
@@ -197,8 +188,6 @@ class MariaDBAdministrator(Administrator, MariaDB):
             self.query(root, f"DROP DATABASE IF EXISTS `{name}`")
             for host in sorted({*self.hosts_of_user(root), "%"}):
                 self.query(root, f"DROP USER IF EXISTS '{user}'@%s", host)
-        finally:
-            root.close()
 
     def hosts_of_user(self, root: Connection) -> list[str]:
         """The hosts of the user's accounts. An administrator of few rights may not read them."""
@@ -229,13 +218,6 @@ class PostgresAdministrator(Administrator, Postgres):
         except DatabaseNotFound:
             return self.open(user, password, user)
 
-    def exists(self) -> bool:
-        root = self.connect_as_root()
-        try:
-            return self.has_database(root)
-        finally:
-            root.close()
-
     def missing_rights(self, root: Connection) -> list[str]:
         statement = (
             "SELECT rolsuper OR rolcreaterole, rolsuper OR rolcreatedb FROM pg_roles "
@@ -250,8 +232,7 @@ class PostgresAdministrator(Administrator, Postgres):
 
     def create(self) -> None:
         name, user = self.settings.db_name, self.settings.db_user
-        root = self.connect_as_root()
-        try:
+        with closing(self.connect_as_root()) as root:
             self.ensure_user(root)
             if not self.has_database(root):
                 self.query(root, f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'")
@@ -260,8 +241,6 @@ class PostgresAdministrator(Administrator, Postgres):
             self.query(root, f'ALTER DATABASE "{name}" OWNER TO "{user}"')
             # By default every role of the server may connect to every database.
             self.query(root, f'REVOKE ALL ON DATABASE "{name}" FROM PUBLIC')
-        finally:
-            root.close()
 
     def ensure_user(self, root: Connection) -> None:
         settings = self.settings
@@ -283,8 +262,7 @@ class PostgresAdministrator(Administrator, Postgres):
 
     def drop(self) -> None:
         name, user = self.settings.db_name, self.settings.db_user
-        root = self.connect_as_root()
-        try:
+        with closing(self.connect_as_root()) as root:
             if self.has_database(root):
                 self.try_query(root, f'GRANT "{user}" TO CURRENT_USER')
                 self.query(root, f'REVOKE CONNECT ON DATABASE "{name}" FROM PUBLIC')
@@ -297,8 +275,6 @@ class PostgresAdministrator(Administrator, Postgres):
                 )
                 self.query(root, f'DROP DATABASE IF EXISTS "{name}"')
             self.query(root, f'DROP ROLE IF EXISTS "{user}"')
-        finally:
-            root.close()
 
 
 def operations(server: Administrator) -> dict[str, Callable[[], Any]]:

@@ -26,13 +26,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from document_writer import Document, DocumentWriter, Result, connected
+from desired_document import Document
+from document_writer import DocumentWriter, Result
 from job_environment import bench_dir, number_env, site_name_env, text_env
 from job_result import JobError, log, run_job, write_termination_message
 from operator_constants import TERMINATION_MESSAGE_BYTES
 from secret_redaction import file_secrets, redact
+from site_connection import connected
 from site_locks import documents_lock, shared_site_lock
-from site_records import check_apps_file, read_common_config, read_site_config
+from site_records import check_framework_files
 from site_state import require_open
 
 STATES = ("present", "absent", "disabled")
@@ -187,10 +189,7 @@ def main() -> Results:
     # The locks prevent that code of another image writes into data that is migrated or restored.
     with documents_lock(sites, site, wait_seconds), shared_site_lock(sites, site):
         require_open(sites / site)
-        # The framework opens these files as they are.
-        check_apps_file(sites)
-        read_common_config(sites)
-        read_site_config(sites / site)
+        check_framework_files(sites / site)
         with connected(site, wait_seconds) as frappe:
             return write_documents(documents, DocumentWriter(frappe, secrets).write)
 

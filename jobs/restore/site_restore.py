@@ -37,15 +37,15 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from atomic_files import read_json, without_nulls, write_json
+from atomic_files import read_json, write_json
 from backup_store import open_store
+from database_server import Server
 from job_result import JobError, log, set_termination_message
 from job_secrets import variable
 from operator_constants import CONFIG_KEYS_FIELD
 from site_access import MARKER
-from site_database import Server
-from site_records import read_marker, read_site_config
-from site_state import SiteSettings, update_site_config
+from site_records import read_marker, read_site_config, texts_in
+from site_state import SiteSettings, update_marker, update_site_config
 from site_upgrade import CLOSED_KEYS, DUMP, Upgrade
 from store_base import Store
 from stored_backup import (
@@ -58,6 +58,7 @@ from stored_backup import (
     stored_backups,
 )
 from unpacking import unpack
+from utc_time import utc_now
 from volume_files import (
     directories_in,
     exists,
@@ -102,7 +103,6 @@ class Restore:
         self.settings = settings
         self.upgrade = Upgrade(settings, database)
         self.check_versions = check_versions
-        self.marker = settings.site / MARKER
         self.id = os.environ.get("RESTORE_ID", "")
         if self.id and not ID.fullmatch(self.id):
             raise JobError("InvalidInput", f"RESTORE_ID {self.id!r} is not a hash")
@@ -152,7 +152,7 @@ class Restore:
         marker = read_marker(self.settings.site)
         keys = ("owner", "dbName", "dbHost", "dbPort", "revision")
         kept = {key: marker[key] for key in keys if key in marker}
-        write_json(self.marker, {**kept, "state": "creating"})
+        write_json(self.settings.site / MARKER, {**kept, "state": "creating"})
 
     # --- fetching -----------------------------------------------------------------------------
 
@@ -285,8 +285,7 @@ class Restore:
         config = read_site_config(new)
         current = read_site_config(settings.site)
         # `siteConfig` of the AppSite decides on the keys that it has set, not the backup.
-        declared = config.get(CONFIG_KEYS_FIELD)
-        declared = declared if isinstance(declared, list) else []
+        declared = texts_in(config.get(CONFIG_KEYS_FIELD))
         added = [
             key
             for key in config
@@ -361,17 +360,15 @@ class Restore:
             return
         if state.get("back"):
             log(f"{self.settings.site_name} has the data from before {state['name']} again")
-            self.update_marker({"restore": None})
+            update_marker(self.settings.site, {"restore": None})
             return
         keys = ("id", "name", "location", "digest", "before")
         last = {key: state[key] for key in keys if key in state}
-        last["time"] = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        last["time"] = utc_now()
         done = [*self.restores.get("done", []), state["id"]]
-        self.update_marker({"restore": None, "restores": {"done": done, "last": last}})
+        restores = {"done": done, "last": last}
+        update_marker(self.settings.site, {"restore": None, "restores": restores})
         log(f"restored {state['location']}")
-
-    def update_marker(self, changes: Mapping[str, Any]) -> None:
-        write_json(self.marker, without_nulls({**read_marker(self.settings.site), **changes}))
 
     def remove_leftovers(self) -> None:
         """Removes the folders of all restores except the last `before`, once the site is open."""

@@ -8,17 +8,10 @@ set -u
 
 # shellcheck source=/dev/null
 . "${0%/*}/constants.sh"
+# shellcheck source=/dev/null
+. "${0%/*}/die.sh"
 bench=${BENCH_DIR:-$OPERATOR_BENCH_DIR}
 target=${ASSETS_DIR:-/assets}
-
-die() {
-  echo "app-operator: $1: $2" >&2
-  log=${TERMINATION_LOG:-$OPERATOR_TERMINATION_LOG}
-  if [ -n "${TERMINATION_LOG:-}" ] || [ -e "$log" ]; then
-    echo "app-operator: $1: $2" 2>/dev/null >"$log" || true
-  fi
-  exit 1
-}
 
 for source in "$bench/assets" "$bench/sites/assets"; do
   [ -e "$source/assets.json" ] || continue

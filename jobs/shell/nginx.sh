@@ -18,6 +18,8 @@ trap 'stopping=yes' TERM INT QUIT
 
 # shellcheck source=/dev/null
 . "${0%/*}/constants.sh"
+# shellcheck source=/dev/null
+. "${0%/*}/die.sh"
 conf_dir=${CONF_DIR:-$OPERATOR_NGINX_CONFIG_DIR}
 run_dir=${RUN_DIR:-$OPERATOR_NGINX_RUN_DIR}
 resolv_conf=${RESOLV_CONF:-/etc/resolv.conf}
@@ -25,15 +27,6 @@ stop_seconds=${STOP_SECONDS:-20}
 nginx_pid=
 
 say() { echo "app-operator: $*" >&2; }
-
-die() {
-  say "$1: $2"
-  log=${TERMINATION_LOG:-$OPERATOR_TERMINATION_LOG}
-  if [ -n "${TERMINATION_LOG:-}" ] || [ -e "$log" ]; then
-    echo "app-operator: $1: $2" 2>/dev/null >"$log" || true
-  fi
-  exit 1
-}
 
 # Without -e, nginx logs to a file of its build until it has read its configuration. 1.19.5 added -e.
 run_nginx() {

@@ -13,15 +13,8 @@
 set -eu
 # shellcheck source=/dev/null
 . "${0%/*}/constants.sh"
-
-die() {
-  echo "app-operator: $1: $2" >&2
-  log=${TERMINATION_LOG:-$OPERATOR_TERMINATION_LOG}
-  if [ -n "${TERMINATION_LOG:-}" ] || [ -e "$log" ]; then
-    echo "app-operator: $1: $2" 2>/dev/null >"$log" || true
-  fi
-  exit 1
-}
+# shellcheck source=/dev/null
+. "${0%/*}/die.sh"
 
 role=${1:-}
 run_dir=${REDIS_RUN_DIR:-$OPERATOR_REDIS_RUN_DIR}

@@ -26,9 +26,9 @@ from typing import Any
 import site_database
 from atomic_files import write_json
 from database_admin_start import start_administrator_of_earlier_pod
+from database_server import Server
 from job_result import JobError, log, run_job
 from site_access import MARKER
-from site_database import Server
 from site_locks import exclusive_site_lock
 from site_records import CONFIG_FILE, read_marker, read_site_config
 from site_state import (

@@ -27,7 +27,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote, unquote, urlsplit
@@ -39,8 +38,9 @@ from job_secrets import take_secrets
 from operator_constants import COMMON_CONFIG_FILE, TERMINATION_MESSAGE_BYTES
 from secret_redaction import MIN_SECRET_LENGTH, mask
 from site_locks import shared_site_lock
-from site_records import CONFIG_FILE, check_apps_file, read_common_config, read_site_config
+from site_records import CONFIG_FILE, check_framework_files
 from site_state import require_open
+from utc_time import utc_now
 from volume_files import read_json_value
 
 LINE_BYTES = 64 << 10
@@ -60,10 +60,6 @@ SECRET_KEY = re.compile(
 # Colours, cursor movements, and other control characters except tab and newline.
 CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]|[\x00-\x08\x0b-\x1f\x7f]")
 METHOD = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$", re.ASCII)
-
-
-def now() -> str:
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # --- secrets ------------------------------------------------------------------------------------
@@ -133,7 +129,7 @@ class Report:
     """The termination message, and the last lines for it."""
 
     def __init__(self) -> None:
-        self.start = now()
+        self.start = utc_now()
         # Until the secrets are read, only messages of this module are printed.
         self.redact: Callable[[str], str] = str
         self.lines: deque[str] = deque()
@@ -164,7 +160,7 @@ class Report:
         fields: dict[str, Any] = {
             "exitCode": code,
             "startTime": self.start,
-            "completionTime": now(),
+            "completionTime": utc_now(),
             **({"reason": reason} if reason else {}),
         }
         write_termination_message(self.message(fields))
@@ -354,10 +350,7 @@ def run(report: Report) -> tuple[int, str | None]:
     title, arguments = command_of(site_name)
     with shared_site_lock(sites, site_name):
         require_open(sites / site_name)
-        # The framework opens these files as they are.
-        check_apps_file(sites)
-        read_common_config(sites)
-        read_site_config(sites / site_name)
+        check_framework_files(sites / site_name)
         redaction = Redaction(sites, site_name)
         report.redact = redaction.apply
         try:

@@ -7,7 +7,7 @@ from bench_init import (
     chromium_config,
     missing_programs,
     operator_config,
-    read_common_config,
+    read_or_discard_config,
     redis_url,
     write_common_config,
 )
@@ -56,7 +56,7 @@ def test_merges_the_common_configuration(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_a_broken_configuration_is_renamed(tmp_path: Path) -> None:
     path = tmp_path / "common_site_config.json"
     path.write_text("{")
-    assert read_common_config(path) == {}
+    assert read_or_discard_config(path) == {}
     assert (tmp_path / "common_site_config.json.broken").read_text() == "{"
 
 

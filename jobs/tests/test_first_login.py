@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from configuration_values import Refused
+from desired_document import Document
 from desk_entries import entries_of
-from document_writer import Document
 from setup_wizard import abbreviation_of, fiscal_year, wizard_args
 from social_logins import name_of, parsed
 

@@ -12,7 +12,7 @@ import site_database
 import site_drop
 from database_admin_client import AccessDenied
 from job_result import JobError
-from site_database import MariaDB
+from mariadb_server import MariaDB
 from site_records import read_marker
 from site_state import SiteSettings
 

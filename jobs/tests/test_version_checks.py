@@ -7,7 +7,7 @@ import pytest
 
 from image_patches import patches_in, record_patches, recorded_patches
 from job_result import JobError
-from site_init import settle_seconds
+from site_migration import settle_seconds
 from version_checks import (
     check_required_apps,
     check_server,

@@ -12,6 +12,7 @@ from pathlib import Path
 from atomic_files import read_json, write_json
 from image_apps import image_text
 from job_result import JobError
+from site_records import texts_in
 
 PATCHES = ".app-operator-patches.json"
 
@@ -56,6 +57,4 @@ def recorded_patches(site: Path) -> list[str] | None:
         patches = read_json(site / PATCHES).get("patches")
     except JobError:
         return None
-    if not isinstance(patches, list):
-        return None
-    return [patch for patch in patches if isinstance(patch, str)]
+    return texts_in(patches) if isinstance(patches, list) else None

@@ -6,11 +6,11 @@ keeps them like all others, so no job is lost.
 """
 
 import time
-from typing import Any
 
 from job_environment import SiteLocation
 from job_result import JobError, log
 from operator_constants import QUEUE_KEY, QUEUES
+from redis_servers import connect
 from site_records import read_common_config
 
 # KEYS: source, target. ARGV: the queue's name for the jobs ("" to keep theirs), prefixes of the
@@ -41,16 +41,11 @@ class SiteQueues:
     """The queues of one site. `prefix` is the `bench_id` that it has while it is open."""
 
     def __init__(self, location: SiteLocation, prefix: str | None) -> None:
-        import redis
+        from redis.exceptions import RedisError
 
         common = read_common_config(location.sites)
-        self.errors = redis.exceptions.RedisError
-        self.redis: Any = redis.from_url(
-            common["redis_queue"],
-            socket_timeout=30,
-            socket_connect_timeout=5,
-            decode_responses=True,
-        )
+        self.errors = RedisError
+        self.redis = connect(common["redis_queue"], 30, 5, decode_responses=True)
         self.site = location.site_name
         # RQ 2 allows no colons in job ids.
         self.job_prefixes = (f"{self.site}::", f"{self.site}||")

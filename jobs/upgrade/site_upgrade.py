@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from atomic_files import without_nulls, write_json
+from database_server import Server
 from job_environment import SiteLocation, number_env
 from job_result import JobError, log
 from operator_constants import RESTORE_FAILED
-from site_access import MARKER
-from site_database import Server
+from redis_servers import redis_unreachable
 from site_queues import SiteQueues
 from site_records import read_marker, read_site_config
-from site_state import update_site_config
+from site_state import update_marker, update_site_config
 from volume_files import (
     directories_in,
     is_file,
@@ -56,7 +56,6 @@ class Upgrade:
     def __init__(self, location: SiteLocation, database: Server | None = None) -> None:
         self.location = location
         self._database = database
-        self.marker = location.site / MARKER
 
     @property
     def database(self) -> Server:
@@ -76,11 +75,11 @@ class Upgrade:
 
     def record(self, changes: Mapping[str, Any], **marker_changes: Any) -> None:
         """Merges into the marker's `upgrade`, and into the marker. None deletes a key."""
-        marker = {**read_marker(self.location.site), **marker_changes}
+        marker = read_marker(self.location.site)
         if "upgrade" not in marker:
-            marker["closings"] = marker.get("closings", 0) + 1
-        marker["upgrade"] = without_nulls({**marker.get("upgrade", {}), **changes})
-        write_json(self.marker, without_nulls(marker))
+            marker_changes["closings"] = marker.get("closings", 0) + 1
+        upgrade = without_nulls({**marker.get("upgrade", {}), **changes})
+        update_marker(self.location.site, {**marker_changes, "upgrade": upgrade})
 
     def queues(self) -> SiteQueues:
         return SiteQueues(self.location, self.required_state["settings"].get("bench_id"))
@@ -130,7 +129,7 @@ class Upgrade:
             queues.wait_until_idle(number_env("JOBS_WAIT_SECONDS", JOBS_WAIT_SECONDS))
             queues.set_aside()  # jobs that the running jobs have enqueued
         except queues.errors as error:
-            raise redis_unreachable(error) from None
+            raise redis_unreachable("redis_queue", error) from None
         seconds = number_env("CONNECTIONS_WAIT_SECONDS", CONNECTIONS_WAIT_SECONDS)
         self.database.wait_until_unused(seconds)
 
@@ -234,10 +233,8 @@ class Upgrade:
         try:
             queues.put_back()
         except queues.errors as error:
-            raise redis_unreachable(error) from None
-        marker = read_marker(self.location.site)
-        del marker["upgrade"]
-        write_json(self.marker, marker)
+            raise redis_unreachable("redis_queue", error) from None
+        update_marker(self.location.site, {"upgrade": None})
         self.discard_older_backups(state.get("backup"))
 
     def discard_older_backups(self, kept: str | None) -> None:
@@ -247,7 +244,3 @@ class Upgrade:
         for directory in directories_in(last.parent):
             if directory != last:
                 try_to_remove_tree(directory)
-
-
-def redis_unreachable(error: Exception) -> JobError:
-    return JobError("RedisUnreachable", f"redis_queue: {type(error).__name__}")

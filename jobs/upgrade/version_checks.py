@@ -7,18 +7,16 @@ not checked, so it takes no longer.
 import ast
 import importlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from image_apps import app_name, image_text, version_number
+from database_server import Server
+from image_apps import Versions, app_name, image_text, version_number
 from image_patches import patches_of, recorded_patches, without_tag
 from job_result import JobError, log
-from site_database import Server
 from site_state import SiteSettings
 from volume_files import free_bytes
-
-Versions = Mapping[str, str]
 
 # Older servers are not supported by version-15 and version-16: `check_compatible_versions` of
 # frappe/database/mariadb/setup_db.py, which only new sites run.

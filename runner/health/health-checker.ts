@@ -1,4 +1,5 @@
 import { READY, type Health } from '../../constructs/kit/health.js';
+import { failureIn } from '../../constructs/kit/job-report.js';
 import type { ChildView, Probe, ProbeResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { isRecorded } from '../apply/run-records.js';
@@ -29,8 +30,6 @@ const UNOBSERVED: Health = {
   message: 'its operator has not observed it for a minute; check that its controller runs',
   unobserved: true,
 };
-/** `MigrationFailed: ...`: the reason in a Job's termination message. */
-const TERMINATION_REASON = /^([A-Z][a-z]+(?:[A-Z][a-z]+)*): /;
 const EXPLAINABLE = new Set(['Deployment', 'StatefulSet', 'Job']);
 
 /** Checks the health of children, with the pods' own messages if a child fails. */
@@ -146,7 +145,7 @@ function isReady(resource: Resource): boolean {
 }
 
 function withExplanation({ kind, health }: PendingChild, why: string): Health {
-  const reason = kind === 'Job' ? TERMINATION_REASON.exec(why)?.[1] : undefined;
+  const reason = kind === 'Job' ? failureIn(why)?.reason : undefined;
   const message = `${health.message}: ${why}`;
   return { ...health, message, ...(reason === undefined ? {} : { reason }) };
 }

@@ -1,4 +1,5 @@
 import { refusedPod } from '../../constructs/kit/health.js';
+import { withoutPrefix } from '../../constructs/kit/job-report.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
@@ -155,7 +156,7 @@ function problemOfContainer({ name, state, lastState }: ContainerStatus): string
     (terminated) => terminated !== undefined && terminated.exitCode !== 0,
   );
   const last = lastLine(failed?.message);
-  if (last) return last.replace(/^app-operator: /, '');
+  if (last) return withoutPrefix(last);
   const { reason, message } = state?.waiting ?? {};
   if (reason && !['ContainerCreating', 'PodInitializing'].includes(reason)) {
     return `container ${name}: ${reason}${message ? `: ${stable(message)}` : ''}`;

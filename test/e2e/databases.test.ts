@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 
+import { parseOutcome } from '../../constructs/kit/job-report.js';
 import { databaseName } from '../../constructs/kit/names.js';
 import { aSecret, aSite } from '../cluster/support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
@@ -313,10 +314,7 @@ suite('databases', { skip }, () => {
     const last = pods
       .map((pod) => String(at(pod, path)))
       .find((line) => line.includes('Succeeded'));
-    return JSON.parse((last ?? '{}').replace(/^app-operator: Succeeded: /, '')) as Record<
-      string,
-      unknown
-    >;
+    return parseOutcome(last);
   }
 });
 

@@ -95,7 +95,7 @@ describeOnServers('site_init.py', (servers) => {
     },
     () => {
       const script =
-        'import sys; sys.path.insert(0, sys.argv[1]); import site_database; print(site_database.mysql_driver().__name__)';
+        'import sys; sys.path.insert(0, sys.argv[1]); import mariadb_server; print(mariadb_server.mysql_driver().__name__)';
       const { stdout, stderr } = spawnSync(required('python3'), ['-B', '-c', script, SCRIPTS]);
       assert.equal(String(stdout), 'MySQLdb\n', String(stderr));
     },

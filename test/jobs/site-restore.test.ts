@@ -16,6 +16,7 @@ import {
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { parseOutcome } from '../../constructs/kit/job-report.js';
 import {
   NAME,
   aStore,
@@ -61,9 +62,7 @@ const isOpen = (site: SiteJobs): boolean =>
   existsSync(site.path('.app-operator.json')) &&
   markerOf(site)['state'] === 'complete' &&
   markerOf(site)['upgrade'] === undefined;
-const outcomeOf = (line: string): SiteConfig =>
-  JSON.parse(line.replace(/^app-operator: Succeeded: /, '')) as SiteConfig;
-const restored = (line: string): SiteConfig => outcomeOf(line)['restored'] as SiteConfig;
+const restored = (line: string): SiteConfig => parseOutcome(line)['restored'] as SiteConfig;
 
 describeOnServers('a restore', (servers) => {
   const insert = (site: SiteJobs, text: string): void => {
@@ -416,11 +415,11 @@ describeOnServers('a restore', (servers) => {
     const { site, old } = await existing();
     const result = await site.with({ ...from(store), ADMIN_PASSWORD: 'another pw' }).init();
     assert.equal(result.code, 0, result.output);
-    assert.equal(outcomeOf(result.lastLine)['restore'], 'Unconfirmed');
+    assert.equal(parseOutcome(result.lastLine)['restore'], 'Unconfirmed');
     assert.match(result.output, /set the Administrator's password/);
     assert.deepEqual(copyOf(site), old);
     const unknown = await site.with({ RESTORE_ID: A, ...confirmed }).init();
-    assert.equal(outcomeOf(unknown.lastLine)['restore'], 'Unknown');
+    assert.equal(parseOutcome(unknown.lastLine)['restore'], 'Unknown');
     assert.deepEqual(copyOf(site), old);
   });
 

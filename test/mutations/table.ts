@@ -327,7 +327,7 @@ const DATABASES: readonly Mutation[] = [
     name: 'denied-is-unreachable',
     item: 'databases',
     breaks: 'a refused login is reported as an unreachable server',
-    file: 'jobs/database/site_database.py',
+    file: 'jobs/database/mariadb_server.py',
     find: 'if code in self.DENIED_CODES:\n                raise AccessDenied(text) from None',
     replace: 'if code in self.DENIED_CODES:\n                raise ConnectionError(text) from None',
     fails: [
@@ -344,7 +344,7 @@ const DATABASES: readonly Mutation[] = [
     name: 'not-checked',
     item: 'databases',
     breaks: 'an existing database is not checked',
-    file: 'jobs/site_init/site_init.py',
+    file: 'jobs/site_init/site_creation.py',
     find: '        if database.exists():\n',
     replace: '        if database.exists() and not settings.owner:\n',
     fails: [

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { parseFailure } from '../../constructs/kit/job-report.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import { SCRIPTS, eventually, redisCli, runScript, temporaryDirectory } from '../jobs/servers.js';
 import { Batch, MISSING, chart, describeDocuments, roles, user, workspace } from './documents.js';
@@ -245,7 +246,7 @@ await describeDocuments('documents that fail', (get, version) => {
       const { code, lastLine, terminationMessage } = await get().run(one, { WAIT_SECONDS: '0', ...env }); // prettier-ignore
       assert.equal(code, 1);
       assert.equal(lastLine, terminationMessage);
-      return /^app-operator: (\w+): /.exec(lastLine)?.[1];
+      return parseFailure(lastLine)?.reason;
     };
     const text = (content: string): string => {
       const path = join(temporaryDirectory(), 'documents.json');

@@ -1,14 +1,8 @@
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
 
-import site_database
-from database_admin_client import AccessDenied, DatabaseNotFound
 from dump_filter import Rows, mariadb_statements, postgres_parts
 from job_result import JobError
-from site_database import MariaDB, without_newer_statements
-from site_state import SiteSettings
+from mariadb_server import without_newer_statements
 
 DUMP = (
     b"/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */;\n"
@@ -20,35 +14,6 @@ DUMP = (
 
 def parts(lines: list[bytes]) -> list[tuple[bytes, bytes | None]]:
     return [(text, rows.read() if rows else None) for text, rows in postgres_parts(lines)]
-
-
-@pytest.mark.parametrize(
-    ("error", "reason", "waited"),
-    [
-        (ConnectionError("no route"), "DatabaseUnreachable", 120),
-        (AccessDenied("wrong password"), "DatabaseAccessDenied", 30),
-        (DatabaseNotFound("shop"), "DatabaseMissing", 30),
-    ],
-)
-def test_refused_login_is_reported_sooner_than_an_unreachable_server(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str, waited: float
-) -> None:
-    now = 1000.0
-
-    def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-
-    class Refusing(MariaDB):
-        def check_login(self) -> None:
-            raise error
-
-    clock = SimpleNamespace(monotonic=lambda: now, sleep=sleep)
-    monkeypatch.setattr(site_database, "time", clock)
-    values = SimpleNamespace(wait_seconds=120, db_host="db", db_port=3306, db_user="shop")
-    with pytest.raises(JobError) as caught:
-        Refusing(cast(SiteSettings, values)).wait()
-    assert (caught.value.reason, now - 1000) == (reason, waited)
 
 
 def test_statement_of_a_newer_client_is_removed() -> None:

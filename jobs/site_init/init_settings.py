@@ -1,0 +1,44 @@
+"""The environment variables of site_init.py, validated."""
+
+import os
+from typing import Any
+
+from job_environment import json_array_env, json_object_env, text_env
+from job_result import JobError
+from site_state import OWNER_KEY, SiteSettings
+from site_tls import TLS_KEYS
+
+RESERVED_KEYS = {
+    *("db_name", "db_user", "db_password", "db_type", "db_host", "db_port", "encryption_key"),
+    *(OWNER_KEY, "pause_scheduler", "app_operator_resting"),
+    *TLS_KEYS,
+}
+
+
+class InitSettings(SiteSettings):
+    def __init__(self) -> None:
+        super().__init__()
+        self.db_password = text_env("DB_PASSWORD")
+        self.admin_password = text_env("ADMIN_PASSWORD")
+        self.encryption_key = text_env("ENCRYPTION_KEY")
+        self.apps = json_array_env("SITE_APPS")
+        self.config = json_object_env("SITE_CONFIG")
+        self.revision = os.environ.get("SITE_REVISION", "")
+        self.image = os.environ.get("IMAGE", "")
+        self.keep_closed = os.environ.get("KEEP_CLOSED") == "1"
+        reserved = sorted(RESERVED_KEYS & set(self.config))
+        if reserved:
+            raise JobError("InvalidInput", f"SITE_CONFIG may not set {', '.join(reserved)}")
+
+    def credentials(self, with_user: bool) -> dict[str, Any]:
+        """The keys of site_config.json that the operator always sets."""
+        return {
+            "db_name": self.db_name,
+            "db_password": self.db_password,
+            "db_type": self.db_type,
+            "db_host": self.db_host,
+            "db_port": self.db_port,
+            "encryption_key": self.encryption_key,
+            OWNER_KEY: self.owner,
+            **({"db_user": self.db_user} if with_user else {}),
+        }
