@@ -97,10 +97,7 @@ const TEMPORARY = '.building-';
  * Makes binaries in a folder within `folder` and moves each into `folder` in one step, so that a
  * binary in `folder` is always a whole one. The caller holds the lock of `folder`.
  */
-async function withScratch<T>(
-  folder: string,
-  make: (scratch: string) => Promise<T>,
-): Promise<T> {
+async function withScratch<T>(folder: string, make: (scratch: string) => Promise<T>): Promise<T> {
   await mkdir(folder, { recursive: true });
   for (const entry of await readdir(folder)) {
     if (entry.startsWith(TEMPORARY)) await rm(path.join(folder, entry), { recursive: true });
