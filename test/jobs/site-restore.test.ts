@@ -28,6 +28,7 @@ import {
   type StoreVolume,
   writeManifest,
 } from './backup-fixture.js';
+import { readySite } from './ready-site.js';
 import { type Env, redisCli, ROOT, temporaryDirectory } from './servers.js';
 import {
   aBench,
@@ -77,12 +78,8 @@ describeOnServers('a restore', (servers) => {
     assert.ok(tabMigration && __Auth && tabSingles && installed);
     return { rows, files: filesOf(site) };
   };
-  const made = async (bench: string, change: Env = {}): Promise<SiteJobs> => {
-    const site = aSite(bench, servers.database, { ...IMAGE, ...change });
-    const result = await site.init();
-    assert.equal(result.code, 0, result.output);
-    return site;
-  };
+  const made = (bench: string, change: Env = {}): Promise<SiteJobs> =>
+    readySite(bench, servers.database, { ...IMAGE, ...change });
   let source: SiteJobs | undefined;
   /** A site with data that is not easy to copy. */
   const theSource = async (): Promise<SiteJobs> => {
