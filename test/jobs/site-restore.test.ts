@@ -317,9 +317,10 @@ describeOnServers('a restore', (servers) => {
     assert.ok(servers.hasDatabase(name));
   });
 
-  // The Job is killed at each rename, and each start of a program.
+  // The Job is killed at each rename, and each start of a program. What differs on PostgreSQL is how a database
+  // is emptied and filled: an existing site has both, and site-init.test.ts kills what makes a new one.
   const step = servers.type === 'mariadb' ? 3 : 5;
-  for (const what of ['an existing', 'a new'] as const) {
+  for (const what of servers.type === 'mariadb' ? ['an existing', 'a new'] : ['an existing']) {
     it(`completes after a kill at any point, of ${what} site`, async () => {
       const bench = aBench('15.44.2', servers.redis);
       const store = aStore();
@@ -352,6 +353,9 @@ describeOnServers('a restore', (servers) => {
     });
   }
 
+  // What follows is the same on both kinds of servers.
+  if (servers.type === 'postgres') return;
+
   it('continues after any kill while another backup with another key replaces a failed one', async () => {
     const bench = aBench('15.44.2', servers.redis);
     const store = aStore();
@@ -378,9 +382,6 @@ describeOnServers('a restore', (servers) => {
     assert.deepEqual(copyOf(site), copy);
     assert.equal(site.json('site_config.json')['encryption_key'], third);
   });
-
-  // What follows is the same on both kinds of servers.
-  if (servers.type === 'postgres') return;
 
   it('is done once for each request, whatever the spec requested since', async () => {
     const store = aStore();
