@@ -57,7 +57,6 @@ const LONGEST: readonly string[] = [
   'cluster/leader-failover',
   'cluster/namespaced',
   'testbed/controlplane/workloads',
-  'testbed/controlplane/interference',
 ];
 
 const SOURCES = path.join(projectRoot(), 'test');

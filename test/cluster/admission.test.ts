@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
-import { crdOf } from '../../constructs/install/crd.js';
 import { objectKind } from '../../constructs/kit/definition.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
@@ -11,7 +10,6 @@ import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { closeTransport, openTransport, type Transport } from '../../runner/api/transport.js';
-import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { chosenMinor } from '../../testbed/controlplane/versions.js';
 import { CHANGES, REFUSED, UNKNOWN_FIELDS } from '../unit/schema-corpus.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
@@ -19,6 +17,7 @@ import { definitionOf } from '../unit/schema-definitions.js';
 import { badValues, fieldsOf, withField } from '../unit/schema-fields.js';
 import { MINIMAL, minimal, type Manifest } from '../unit/schema-manifests.js';
 import { ACCEPTED } from '../unit/schema-accepted.js';
+import { type Cluster, startCluster } from './harness.js';
 
 const CRD: ObjectKind = {
   apiVersion: 'apiextensions.k8s.io/v1',
@@ -32,40 +31,25 @@ interface Crd {
   };
 }
 
-let cluster: ControlPlane;
+let cluster: Cluster;
 let client: Client;
 /** The same server, without the bounds of the operator's client. */
 let raw: Transport;
 before(async () => {
-  cluster = await startControlPlane({ kwokNodes: 0, controllerManager: false, scheduler: false });
-  const credentials = await loadCredentials(cluster.kubeconfig, {});
+  cluster = await startCluster();
+  const credentials = await loadCredentials(cluster.controlPlane.kubeconfig, {});
   client = createClient({ credentials });
   raw = openTransport((await credentials.access()).endpoint, 8);
-  for (const definition of DEFINITIONS) {
-    await client.request('POST', resourcePath(CRD), { body: crdOf(definition) });
-  }
-  for (const definition of DEFINITIONS) await established(definition.plural);
 });
 after(async () => {
+  // The manifests name this namespace, which stays.
+  for (const definition of DEFINITIONS) {
+    await client.request('DELETE', resourcePath(objectKind(definition), 'default'));
+  }
   await closeTransport(raw);
   await client.close();
   await cluster.stop();
 });
-
-/** Waits until the kind is served; CRDs are small and the server is local, so this is quick. */
-async function established(plural: string): Promise<Crd> {
-  const path = resourcePath(CRD, undefined, `${plural}.app-operator.io`);
-  const holds = ({ status }: Crd): boolean =>
-    status.conditions.some((c) => c.type === 'Established' && c.status === 'True');
-  await cluster.api.until(`${plural} to be established`, async () =>
-    holds(await client.request<Crd>('GET', path)),
-  );
-  await cluster.api.until(`${plural} to be served`, async () => {
-    await client.request('GET', `/apis/app-operator.io/v1alpha1/namespaces/default/${plural}`);
-    return true;
-  });
-  return client.request<Crd>('GET', path);
-}
 
 /** The problems that the API server finds in an object, without its note that rules were not run. */
 type Answer = { readonly object: Resource } | { readonly problems: readonly Problem[] };
@@ -138,7 +122,8 @@ async function compare(manifest: Manifest): Promise<void> {
 suite('The CRDs', () => {
   for (const { kind, plural } of DEFINITIONS) {
     test(`${kind} is established, and its schema is structural`, async () => {
-      const { status } = await established(plural);
+      const path = resourcePath(CRD, undefined, `${plural}.app-operator.io`);
+      const { status } = await client.request<Crd>('GET', path);
       const bad = status.conditions.filter(
         ({ type, status: holds }) => (type === 'NonStructuralSchema') === (holds === 'True'),
       );

@@ -281,43 +281,44 @@ describe('an upgrade', { concurrency: 4 }, () => {
     await world.isOn('pa2', NEW);
   });
 
-  for (const [workloads, name] of [
-    ['Dedicated', 'kd'],
-    ['Shared', 'ks'],
-  ] as const) {
-    test(`of a ${workloads} site survives a killed operator in each state`, async () => {
-      const namespace = await cluster.namespace();
-      const options = { namespaces: [namespace], user: `killed-${name}` };
-      let operator = await cluster.operator([], options);
-      const world = await World.make(namespace, { [name]: workloads });
-      const restart = async (): Promise<void> => {
-        operator.kill('SIGKILL');
-        await operator.exited;
-        operator = await cluster.operator([], options);
-      };
-      const init = await holdPods(cluster, { 'job-name': `${name}-init` });
-      const reopen = await holdPods(cluster, { 'job-name': `${name}-reopen` });
-      await world.want(NEW);
-      await restart();
-      await world.state(name, 'Running');
-      await world.jobRuns(`${name}-init`, NEW);
-      const job = await cluster.the('Job', namespace, `${name}-init`);
-      await restart();
-      await release(cluster, init);
-      await world.state(name, 'Migrated');
-      const reopenJob = (): Promise<Live | undefined> =>
-        cluster.get('Job', namespace, `${name}-reopen`);
-      await cluster.until('the second Job', reopenJob);
-      await restart();
-      const again = await cluster.the('Job', namespace, `${name}-init`);
-      assert.equal(again.metadata.uid, job.metadata.uid, 'what has run does not run again');
-      await release(cluster, reopen);
-      await world.isOn(name, NEW);
-      await restart();
-      await cluster.deleted('Job', namespace, `${name}-reopen`);
-      await world.isOn(name, NEW);
-    });
-  }
+  test('of a Dedicated and of a Shared site survives a killed operator in each state', async () => {
+    const namespace = await cluster.namespace();
+    const options = { namespaces: [namespace], user: 'killed' };
+    let operator = await cluster.operator([], options);
+    const sites = { kd: 'Dedicated', ks: 'Shared' } as const;
+    const world = await World.make(namespace, sites);
+    const restart = async (): Promise<void> => {
+      operator.kill('SIGKILL');
+      await operator.exited;
+      operator = await cluster.operator([], options);
+    };
+    const each = <T>(work: (name: string) => Promise<T>): Promise<T[]> =>
+      Promise.all(Object.keys(sites).map(work));
+    const hold = (job: string) => (name: string) =>
+      holdPods(cluster, { 'job-name': `${name}-${job}` });
+    const inits = await each(hold('init'));
+    const reopens = await each(hold('reopen'));
+    await world.want(NEW);
+    await restart();
+    await each((name) => world.state(name, 'Running'));
+    await each((name) => world.jobRuns(`${name}-init`, NEW));
+    const initJobs = (): Promise<(string | undefined)[]> =>
+      each(async (name) => (await cluster.the('Job', namespace, `${name}-init`)).metadata.uid);
+    const jobs = await initJobs();
+    await restart();
+    for (const init of inits) await release(cluster, init);
+    await each((name) => world.state(name, 'Migrated'));
+    await each((name) =>
+      cluster.until('the second Job', () => cluster.get('Job', namespace, `${name}-reopen`)),
+    );
+    await restart();
+    assert.deepEqual(await initJobs(), jobs, 'what has run does not run again');
+    for (const reopen of reopens) await release(cluster, reopen);
+    await each((name) => world.isOn(name, NEW));
+    await restart();
+    await each((name) => cluster.deleted('Job', namespace, `${name}-reopen`));
+    await each((name) => world.isOn(name, NEW));
+  });
 
   test('whose apps are more installs them with the new image, not before', async () => {
     const world = await running(

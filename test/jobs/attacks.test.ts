@@ -18,6 +18,7 @@ import { join } from 'node:path';
 import { before, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { aStore, backUp, putFile, type StoreVolume, writeManifest } from './backup-fixture.js';
+import { readySite } from './ready-site.js';
 import {
   type Env,
   jobCommand,
@@ -56,9 +57,7 @@ describeOnServers('an attack', (servers) => {
   let log: string;
   let owner: string;
   before(async () => {
-    site = aSite(servers.bench, servers.database);
-    const made = await site.init();
-    assert.equal(made.code, 0, made.output);
+    site = await readySite(servers.bench, servers.database);
     owner = String(site.json('.app-operator.json')['owner']);
   });
 
@@ -254,8 +253,7 @@ describeOnServers('an attack', (servers) => {
   });
 
   it('by a marker with paths of another site: it is refused', async () => {
-    const other = aSite(servers.bench, servers.database);
-    assert.equal((await other.init()).code, 0);
+    const other = await readySite(servers.bench, servers.database);
     const marker = readFileSync(site.path('.app-operator.json'), 'utf8');
     putFile(other, 'private/files/secret.txt', 'of another site');
     for (const path of [`${other.name}/private`, `${site.name}/../${other.name}/private/upgrades/x`]) {
@@ -359,8 +357,7 @@ describeOnServers('an attack', (servers) => {
   it('by links in the place of folders: a drop removes nothing outside of the site', async () => {
     const outside = temporaryDirectory();
     writeFileSync(join(outside, 'kept'), '');
-    const victim = aSite(servers.bench, servers.database);
-    assert.equal((await victim.init()).code, 0);
+    const victim = await readySite(servers.bench, servers.database);
     rmSync(victim.path('public'), { recursive: true });
     symlinkSync(outside, victim.path('public'));
     let deep = victim.path('private/files');

@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import type { Database } from './databases.js';
 import { type Env, plainEnv, required, temporaryDirectory } from './servers.js';
 import { databaseOf, type SiteConfig, type SiteJobs, type TestServers } from './site-fixture.js';
 
@@ -53,7 +54,7 @@ export function backUp(
   const directory = join(store.directory, PREFIX, name);
   mkdirSync(directory, { recursive: true });
   const at = (file: string): string => join(directory, file);
-  writeFileSync(at('database.sql.gz'), gzipSync(dumpOf(servers, databaseOf(site))));
+  writeFileSync(at('database.sql.gz'), gzipSync(dumpOf(servers.database, databaseOf(site))));
   for (const [file, folder] of [
     ['files.tgz', 'public/files'],
     ['private-files.tgz', 'private/files'],
@@ -94,7 +95,7 @@ export function writeManifest(directory: string, manifest: SiteConfig): void {
 }
 
 /** As the framework dumps it: a dump of PostgreSQL contains owners and rights. */
-function dumpOf({ database }: TestServers, name: string): Buffer {
+export function dumpOf(database: Database, name: string): Buffer {
   const login = ['--host=127.0.0.1', `--port=${String(database.port)}`];
   const password = { MYSQL_PWD: database.adminPassword, PGPASSWORD: database.adminPassword };
   const options = { env: plainEnv(password), maxBuffer: 1 << 30 };

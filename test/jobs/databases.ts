@@ -27,6 +27,8 @@ export interface Database {
   ) => readonly (readonly string[])[];
   /** Leaves a connection with an open transaction in that database. */
   readonly hold: (database: string, table: string) => Daemon;
+  /** Makes a database and a user of its name as site_init.py does, and fills it from a dump. */
+  readonly load: (name: string, password: string, dump: string) => void;
   readonly stop: Daemon['stop'];
   /** Replaces the files of a server that was started with TLS. */
   readonly useTls: (tls: ServerTls) => void;
@@ -163,6 +165,16 @@ export async function startMariaDb(
       ],
       { MYSQL_PWD: PASSWORD },
     );
+  const load: Database['load'] = (name, password, dump) => {
+    const start = `CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;
+      CREATE USER '${name}'@'%' IDENTIFIED BY '${password.replaceAll("'", "''")}';
+      GRANT ALL PRIVILEGES ON \`${name.replaceAll('_', '\\_')}\`.* TO '${name}'@'%';
+      USE ${name};\n`;
+    execFileSync('mariadb', client, {
+      ...{ env: plainEnv({ MYSQL_PWD: PASSWORD }), input: start + dump },
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+  };
   await eventually('MariaDB answers', () => sql('SELECT 1') === '1');
   return {
     type: 'mariadb',
@@ -172,6 +184,7 @@ export async function startMariaDb(
     sql,
     sqlAll,
     hold,
+    load,
     stop: started.stop,
     useTls: (changed) => {
       writeTls(files ?? '', changed, user);
@@ -256,6 +269,16 @@ export async function startPostgres(tls?: ServerTls, rules = ''): Promise<Databa
       ],
       { PGPASSWORD: PASSWORD },
     );
+  const load: Database['load'] = (name, password, dump) => {
+    const start = `CREATE ROLE "${name}" LOGIN PASSWORD '${password.replaceAll("'", "''")}';
+      CREATE DATABASE "${name}" OWNER "${name}" TEMPLATE template0 ENCODING 'UTF8';
+      REVOKE ALL ON DATABASE "${name}" FROM PUBLIC;
+      \\connect ${name}\n`;
+    execFileSync(join(bin, 'psql'), [...login, '-d', 'postgres', '-v', 'ON_ERROR_STOP=1'], {
+      ...{ env: plainEnv({ PGPASSWORD: PASSWORD }), input: start + dump },
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+  };
   await eventually('PostgreSQL answers', () => sql('SELECT 1') === '1');
   // A fast shutdown: SIGTERM would wait for the clients.
   return {
@@ -266,6 +289,7 @@ export async function startPostgres(tls?: ServerTls, rules = ''): Promise<Databa
     sql,
     sqlAll,
     hold,
+    load,
     stop: () => started.stop('SIGINT'),
     useTls: (changed) => {
       writeTls(files ?? '', changed, user);

@@ -10,6 +10,7 @@ import { readFailure, readReport } from '../../constructs/backup/report.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { startS3Server } from '../../testbed/s3/server.js';
 import { putFile } from './backup-fixture.js';
+import { readySite } from './ready-site.js';
 import {
   type Env,
   eventually,
@@ -22,7 +23,7 @@ import {
   SCRIPTS,
   temporaryDirectory,
 } from './servers.js';
-import { aSite, AT_ONCE, describeOnServers, KEY, type SiteJobs } from './site-fixture.js';
+import { AT_ONCE, describeOnServers, KEY, type SiteJobs } from './site-fixture.js';
 import { PREFIX, s3Env, volumeEnv } from './store-fixture.js';
 
 interface Manifest {
@@ -41,8 +42,7 @@ const nameAt = (time: number): string => new Date(time).toISOString().replace(/[
 describeOnServers('backups of a site', (servers) => {
   let site: SiteJobs;
   before(async () => {
-    site = aSite(servers.bench, servers.database);
-    assert.match((await site.init()).lastLine, /Succeeded/);
+    site = await readySite(servers.bench, servers.database);
     putFile(site, 'public/files/logo ä.png', 'logo');
     putFile(site, 'private/files/contract.pdf', 'contract');
     putFile(site, 'private/backups/20200101_000000-x-database.sql.gz', 'old');
@@ -279,8 +279,7 @@ describeOnServers('backups of a site', (servers) => {
       const server = kind === 'S3' ? await startS3Server({ port: await freePort() }) : undefined;
       const store = server ? s3Env(server) : volumeEnv();
       const folder = server ? join(server.folder, 'backups', PREFIX) : folderOf(store);
-      const other = aSite(servers.bench, servers.database);
-      assert.match((await other.init()).lastLine, /Succeeded/);
+      const other = await readySite(servers.bench, servers.database);
       const config = other.path('site_config.json');
       const text = readFileSync(config, 'utf8');
       const both = (meeting = temporaryDirectory()) =>

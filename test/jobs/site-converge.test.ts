@@ -6,14 +6,22 @@ import assert from 'node:assert/strict';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { KEY, aBench, aSite, describeOnServers, setAppVersion } from './site-fixture.js';
+import { rowsOf } from './backup-fixture.js';
+import { readySite } from './ready-site.js';
+import {
+  KEY,
+  aBench,
+  aSite,
+  databaseOf,
+  describeOnServers,
+  setAppVersion,
+} from './site-fixture.js';
 
 const V15 = '15.44.2';
 
 describeOnServers('site_init.py on an existing site', (servers) => {
   it('sets changed passwords of the Administrator and the database user', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await site.init();
+    const site = await readySite(servers.bench, servers.database);
     const changed = site.with({ ADMIN_PASSWORD: 'new-admin', DB_PASSWORD: 'new-db' });
     const result = await changed.init();
     assert.equal(result.code, 0, result.output);
@@ -24,8 +32,7 @@ describeOnServers('site_init.py on an existing site', (servers) => {
 
   it('migrates in maintenance when the image’s code changed, and restores the settings', async () => {
     const own = aBench(V15, servers.redis);
-    const site = aSite(own, servers.database, { SITE_APPS: '["frappe","erpnext"]' });
-    await site.init();
+    const site = await readySite(own, servers.database, { SITE_APPS: '["frappe","erpnext"]' });
     setAppVersion(own, 'erpnext', '15.2.0');
     const result = await site.init();
     assert.match(result.lastLine, /"erpnext": "15.2.0".*"migrated": true/);
@@ -36,8 +43,9 @@ describeOnServers('site_init.py on an existing site', (servers) => {
 
   it('leaves the site in maintenance after a failed migration, and recovers with a working image', async () => {
     const own = aBench(V15, servers.redis);
-    const site = aSite(own, servers.database, { SITE_CONFIG: '{"maintenance_mode":null}' });
-    await site.init();
+    const site = await readySite(own, servers.database, {
+      SITE_CONFIG: '{"maintenance_mode":null}',
+    });
     setAppVersion(own, 'frappe', '15.45.0', 'fail');
     const failed = await site.init();
     assert.match(
@@ -52,19 +60,30 @@ describeOnServers('site_init.py on an existing site', (servers) => {
     assert.equal(site.json('site_config.json')['pause_scheduler'], undefined);
   });
 
+  it('changes nothing when it runs again, also on a copy that other tests use', async () => {
+    const [made, copied] = [
+      await readySite(servers.bench, servers.database, { SITE_REVISION: 'r2' }),
+      await readySite(servers.bench, servers.database, { SITE_REVISION: 'r2' }),
+    ];
+    assert.deepEqual(rowsOf(servers, copied), rowsOf(servers, made));
+    const [first, second] = [made, copied].map((site) =>
+      servers.rightsOf(databaseOf(site)).replaceAll(/\bs\d+/g, 's'),
+    );
+    assert.equal(second, first);
+    for (const site of [made, copied]) {
+      const files = ['.app-operator.json', 'site_config.json'].map((name) => site.path(name));
+      const before = files.map((file) => statSync(file).mtimeMs);
+      const again = await site.init();
+      assert.match(again.lastLine, /"created": false.*"migrated": false/);
+      assert.deepEqual(
+        files.map((file) => statSync(file).mtimeMs),
+        before,
+      );
+    }
+  });
+
   // What follows is the same on both kinds of servers.
   if (servers.type === 'postgres') return;
-
-  it('changes nothing when it runs again', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await site.init();
-    const marker = statSync(site.path('.app-operator.json')).mtimeMs;
-    const config = statSync(site.path('site_config.json')).mtimeMs;
-    const again = await site.init();
-    assert.match(again.lastLine, /"created": false.*"migrated": false/);
-    assert.equal(statSync(site.path('.app-operator.json')).mtimeMs, marker);
-    assert.equal(statSync(site.path('site_config.json')).mtimeMs, config);
-  });
 
   // The framework registers an app, and commits that, before it runs the app's after_install.
   for (const [pause, app] of [
@@ -76,8 +95,7 @@ describeOnServers('site_init.py on an existing site', (servers) => {
     it(`installs hrms and what it requires where ${app} was killed in ${pause}`, async () => {
       const own = aBench(V15, servers.redis);
       const before = app === 'erpnext' ? '["frappe"]' : '["frappe","erpnext"]';
-      const site = aSite(own, servers.database, { SITE_APPS: before });
-      await site.init();
+      const site = await readySite(own, servers.database, { SITE_APPS: before });
       const withApps = site.with({ SITE_APPS: '["frappe","hrms"]' });
       const counted =
         pause === 'STANDIN_PAUSE'
@@ -100,8 +118,7 @@ describeOnServers('site_init.py on an existing site', (servers) => {
   }
 
   it('keeps the site’s encryption key and rejects another one before it changes the site', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await site.init();
+    const site = await readySite(servers.bench, servers.database);
     const result = await site.with({ ENCRYPTION_KEY: 'another', DB_PASSWORD: 'another-pw' }).init();
     assert.match(result.lastLine, /^app-operator: EncryptionKeyMismatch: /);
     assert.equal(site.json('site_config.json')['encryption_key'], KEY);
@@ -109,8 +126,7 @@ describeOnServers('site_init.py on an existing site', (servers) => {
   });
 
   it('uses the Secret’s encryption key if the site has none', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await site.init();
+    const site = await readySite(servers.bench, servers.database);
     const { encryption_key: _, ...without } = site.json('site_config.json');
     writeFileSync(site.path('site_config.json'), JSON.stringify(without));
     assert.equal((await site.init()).code, 0);
@@ -118,10 +134,9 @@ describeOnServers('site_init.py on an existing site', (servers) => {
   });
 
   it('deletes a key that is null, keeps other keys, rejects keys that it owns', async () => {
-    const site = aSite(servers.bench, servers.database, {
+    const site = await readySite(servers.bench, servers.database, {
       SITE_CONFIG: '{"host_name":"https://x","mute_emails":1}',
     });
-    await site.init();
     const config = { ...site.json('site_config.json'), user_key: 'mine' };
     writeFileSync(site.path('site_config.json'), JSON.stringify(config));
     await site.with({ SITE_CONFIG: '{"host_name":null,"mute_emails":1}' }).init();

@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
+import { readySite } from './ready-site.js';
 import { type Redis, startRedis } from './servers.js';
 import { AT_ONCE, aBench, aSite, needsStandIn, updateMarker } from './site-fixture.js';
 
@@ -53,8 +54,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       });
 
       it('keeps a database that belongs to another site', async () => {
-        const site = aSite(bench, database);
-        await site.init();
+        const site = await readySite(bench, database);
         const name = String(site.json('site_config.json')['db_name']);
         // For the next site of this name it belongs to another site.
         rmSync(site.path(), { recursive: true });
@@ -83,8 +83,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
 
       it('drops no database on another server with a complete site, and keeps its files', async () => {
         // The operator passes no password of the site to this Job.
-        const site = aSite(bench, database);
-        await site.init();
+        const site = await readySite(bench, database);
         const name = String(site.json('site_config.json')['db_name']);
         const port = String(database.port);
         const moved = site.with({ DB_HOST: '127.1', DB_PASSWORD: '' });
@@ -106,8 +105,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       });
 
       it('drops a complete site’s database that has another address', async () => {
-        const site = aSite(bench, database);
-        await site.init();
+        const site = await readySite(bench, database);
         const name = String(site.json('site_config.json')['db_name']);
         const result = await site.with({ DB_HOST: '127.1', DB_PASSWORD: '' }).drop();
         assert.match(result.lastLine, /"databaseDropped": true, "filesRemoved": true/);
@@ -134,8 +132,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       });
 
       it('drops the rest if files or database do not exist', async () => {
-        const site = aSite(bench, database);
-        await site.init();
+        const site = await readySite(bench, database);
         const name = String(site.json('site_config.json')['db_name']);
         rmSync(site.path(), { recursive: true });
         assert.equal((await site.with({ WAS_READY: '1' }).drop()).code, 0);
@@ -152,8 +149,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         'drops the users that a restore has created for a pod’s address',
         { skip: type !== 'mariadb' },
         async () => {
-          const site = aSite(bench, database);
-          await site.init();
+          const site = await readySite(bench, database);
           const name = String(site.json('site_config.json')['db_name']);
           database.sql(`CREATE USER '${name}'@'10.0.0.7' IDENTIFIED BY 'x'`);
           await site.drop();
@@ -162,8 +158,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       );
 
       it('drops a database with an open transaction', async () => {
-        const site = aSite(bench, database);
-        await site.init();
+        const site = await readySite(bench, database);
         const name = String(site.json('site_config.json')['db_name']);
         const locked = database.hold(name, type === 'mariadb' ? '`tabSingles`' : '"tabSingles"');
         await sleep(700);
@@ -192,8 +187,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       });
 
       it('keeps a prepared database and removes the files', async () => {
-        const site = aSite(bench, database);
-        await site.init();
+        const site = await readySite(bench, database);
         const name = String(site.json('site_config.json')['db_name']);
         const result = await site.with({ DB_ROOT_PASSWORD: '' }).drop();
         assert.equal(
@@ -204,10 +198,8 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       });
 
       it('refuses a site of another or no owner, and a database that the site does not record', async () => {
-        const site = aSite(bench, database);
-        await site.init();
-        const neighbour = aSite(bench, database);
-        await neighbour.init();
+        const site = await readySite(bench, database);
+        const neighbour = await readySite(bench, database);
         const other = await site.with({ SITE_OWNER: 'others/shop' }).drop();
         assert.match(other.lastLine, /^app-operator: SiteOwnedByOther: /);
         const theirs = String(neighbour.json('site_config.json')['db_name']);
@@ -232,8 +224,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       });
 
       it('reports an unreachable database, also while it drops it', async () => {
-        const site = aSite(bench, database);
-        await site.init();
+        const site = await readySite(bench, database);
         // Accepts the connection by which the Job waits for the server, and refuses the next one.
         const listener = createServer((client) => {
           listener.close();
@@ -252,8 +243,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       });
 
       it('keeps the files while the database is unreachable', async () => {
-        const site = aSite(bench, database);
-        await site.init();
+        const site = await readySite(bench, database);
         const result = await site.with({ DB_PORT: '1', ...AT_ONCE }).drop();
         assert.match(result.lastLine, /^app-operator: DatabaseUnreachable: /);
         assert.ok(site.exists());

@@ -112,6 +112,11 @@ export class SiteJobs {
     return this.env['SITE_NAME'] ?? '';
   }
 
+  /** What its files and its database have of its own. */
+  get ownNames(): readonly string[] {
+    return ['SITE_NAME', 'SITE_OWNER', 'DB_NAME'].map((name) => this.env[name] ?? '');
+  }
+
   path(...parts: readonly string[]): string {
     return join(this.bench, 'sites', this.name, ...parts);
   }
@@ -280,6 +285,16 @@ export class TestServers {
   setPassword(user: string, password: string): void {
     const set = this.type === 'mariadb' ? 'IDENTIFIED BY' : 'PASSWORD';
     this.database.sql(`ALTER USER ${user} ${set} '${password}'`);
+  }
+
+  /** Who may do what in a database, and its settings, in this server's words. */
+  rightsOf(name: string): string {
+    return this.type === 'mariadb'
+      ? this.database.sql(`SHOW CREATE DATABASE ${name}; SHOW GRANTS FOR '${name}'@'%'`)
+      : this.database.sql(
+          `SELECT datname, datacl, encoding, pg_get_userbyid(datdba), array(SELECT tablename || ' ' || tableowner FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename) FROM pg_database WHERE datname = '${name}'`,
+          name,
+        );
   }
 
   hasDatabase(name: string): boolean {

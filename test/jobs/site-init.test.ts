@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { readySite } from './ready-site.js';
 import { eventually, required, SCRIPTS, temporaryDirectory } from './servers.js';
 import {
   AT_ONCE,
@@ -148,8 +149,7 @@ describeOnServers('site_init.py', (servers) => {
   });
 
   it('reports SiteIncomplete when the files exist and the database does not', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await site.init();
+    const site = await readySite(servers.bench, servers.database);
     servers.database.sql(`DROP DATABASE ${databaseOf(site)}`);
     const result = await site.init();
     assert.match(result.lastLine, /^app-operator: SiteIncomplete: .* has no database s\d+_shop$/);
@@ -274,8 +274,7 @@ describeOnServers('site_init.py', (servers) => {
     );
 
   it('changes no password of a user on another server than the one of the complete site', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await createdIn(site);
+    const site = await readySite(servers.bench, servers.database);
     const name = databaseOf(site);
     const port = String(servers.database.port);
     servers.setPassword(name, 'of production');
@@ -297,8 +296,7 @@ describeOnServers('site_init.py', (servers) => {
   });
 
   it('uses the database of a complete site at another address, also with a new password', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await createdIn(site);
+    const site = await readySite(servers.bench, servers.database);
     const addresses = [ELSEWHERE, { DB_HOST: '127.0.0.1', DB_PASSWORD: 'a new one' }];
     for (const address of addresses) {
       const result = await site.with(address).init();
@@ -406,8 +404,7 @@ describeOnServers('site_init.py', (servers) => {
   });
 
   it('adopts a retained site with its data, also for a new AppSite of the same name', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await site.init();
+    const site = await readySite(servers.bench, servers.database);
     servers.sqlOf(site, `INSERT INTO ${servers.quoted('tabProbe')} VALUES ('kept')`);
     rmSync(site.path('.app-operator.json'));
     const result = await site.init();
@@ -416,8 +413,7 @@ describeOnServers('site_init.py', (servers) => {
   });
 
   it('refuses a site directory of another owner', async () => {
-    const site = aSite(servers.bench, servers.database);
-    await site.init();
+    const site = await readySite(servers.bench, servers.database);
     const result = await site.with({ SITE_OWNER: 'others/shop' }).init();
     assert.match(
       result.lastLine,

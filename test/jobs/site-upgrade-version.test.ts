@@ -8,6 +8,7 @@ import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { startMariaDb } from './databases.js';
+import { readySite } from './ready-site.js';
 import { mounts, type ScriptResult, startRedis, temporaryDirectory } from './servers.js';
 import {
   aBench,
@@ -50,15 +51,12 @@ describeOnServers('an upgrade to another major version', (servers) => {
   const started = async (): Promise<SiteJobs> => {
     const bench = aBench('15.44.2', servers.redis);
     patches(bench, PATCH);
-    const site = aSite(bench, servers.database, {
+    return readySite(bench, servers.database, {
       IMAGE: OLD,
       KEEP_CLOSED: '1',
       SITE_APPS: '["frappe","erpnext"]',
       SITE_CONFIG: '{"maintenance_mode":0}',
     });
-    const made = await site.init();
-    assert.equal(made.code, 0, made.output);
-    return site;
   };
   /** The same site with an image of version 16. */
   const to16 = (site: SiteJobs, patch?: 'half'): SiteJobs => {

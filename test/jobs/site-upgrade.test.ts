@@ -8,6 +8,7 @@ import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'no
 import { dirname, join } from 'node:path';
 import { it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
+import { readySite } from './ready-site.js';
 import {
   daemon,
   type Env,
@@ -19,7 +20,6 @@ import {
 } from './servers.js';
 import {
   aBench,
-  aSite,
   databaseOf,
   describeOnServers,
   setAppVersion,
@@ -89,9 +89,8 @@ describeOnServers('an upgrade', (servers) => {
     to: (image: string, version: string, patch?: 'half') => SiteJobs;
   }> => {
     const bench = aBench('15.44.2', servers.redis);
-    const site = aSite(bench, servers.database, { ...env, IMAGE: OLD, KEEP_CLOSED: '1' });
-    const made = await site.init();
-    assert.equal(made.code, 0, made.output);
+    const change = { ...env, IMAGE: OLD, KEEP_CLOSED: '1' };
+    const site = await readySite(bench, servers.database, change);
     return {
       site,
       to: (image, version, patch) => {
