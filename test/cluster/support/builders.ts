@@ -8,17 +8,26 @@ type Metadata = Omit<Manifest['metadata'], 'name'>;
 
 /** Workers are Deployments as all others, and pods take most of the control plane's time. */
 const NO_WORKERS: Spec = { workerDefault: 0, workerShort: 0, workerLong: 0 };
-/** Removes these numbers from a bench or a site again, for tests of what the pods of workers do. */
+/** Only a bench has them, and no test in the cluster uses their pods. */
+const NO_OTHERS: Spec = { scheduler: 0, socketio: 0 };
+/** Removes these numbers from a bench or a site again, for tests of what these pods do. */
 export const WORKERS = {
-  componentReplicas: { workerDefault: undefined, workerShort: undefined, workerLong: undefined },
+  componentReplicas: {
+    ...{ workerDefault: undefined, workerShort: undefined, workerLong: undefined },
+    ...{ scheduler: undefined, socketio: undefined },
+  },
 };
 
 const withReplicas = (given: unknown): Spec => ({ ...NO_WORKERS, ...(given as Spec | undefined) });
 
-/** A bench with what is required, and what is given; without pods of workers, unless they are given or scaled. */
+/**
+ * A bench with what is required, and what is given; without pods of workers, of the scheduler and of the
+ * realtime server, unless they are given, or workers are scaled.
+ */
 export function aBench(name: string, spec: Spec = {}, metadata: Metadata = {}): Manifest {
   const given = spec['componentReplicas'];
-  const componentReplicas = spec['workerAutoscaling'] ? given : withReplicas(given);
+  const workers = spec['workerAutoscaling'] ? (given as Spec | undefined) : withReplicas(given);
+  const componentReplicas = { ...NO_OTHERS, ...workers };
   return {
     apiVersion: API_VERSION,
     kind: 'AppBench',
