@@ -63,7 +63,7 @@ describe('kubectl kustomize', () => {
         .filter(({ kind }) => kind !== 'ValidatingWebhookConfiguration')
         .filter(({ kind }) => kind !== 'MutatingWebhookConfiguration');
       assert.ok(!JSON.stringify(named).includes(`"${OPERATOR.namespace}"`));
-      assert.equal(text.match(/"service":{"name":"[^"]+","namespace":"operators"/g)?.length, 2);
+      assert.equal(text.match(/"service":{"name":"[^"]+","namespace":"operators"/g)?.length, 3);
     } finally {
       await rm(folder, { recursive: true });
     }

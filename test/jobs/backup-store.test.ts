@@ -210,7 +210,12 @@ describe('a store of backups', needs('python3'), () => {
         'InvalidInput',
         /x/,
       ],
-      ['no volume', () => volumeEnv('/nonexistent'), 'StoreFailed', /does not exist/],
+      [
+        'no volume',
+        () => volumeEnv(join(temporaryDirectory(), 'missing')),
+        'StoreFailed',
+        /does not exist/,
+      ],
     ];
   for (const [what, envOf, reason, message] of faults) {
     test(`${what} is reported as ${reason}`, async () => {
