@@ -49,11 +49,11 @@ suite('requests', { skip }, () => {
   before(async () => {
     cluster = await e2e();
     namespace = await cluster.namespace();
-    const few = { componentReplicas: { workerDefault: 1, workerLong: 0, workerShort: 0 } };
+    const few = { workerDefault: 1, workerLong: 0, workerShort: 0 };
     await cluster.apply(
       namespace,
-      bench('b', few),
-      aSite('s', { bench: 'b', domain: 'shop.example.org', ...few }),
+      bench('b', { componentReplicas: { ...few, scheduler: 1, socketio: 1 } }),
+      aSite('s', { bench: 'b', domain: 'shop.example.org', componentReplicas: few }),
       aSite('t', { bench: 'b', workloads: 'Shared' }),
     );
     await Promise.all(['s', 't'].map((site) => cluster.ready('AppSite', namespace, site)));
