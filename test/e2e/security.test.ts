@@ -35,7 +35,13 @@ suite('isolation and security', { skip }, () => {
       namespace,
       aSecret('chosen', { password: AWKWARD_PASSWORD }),
       smallBench('plain', {
-        componentReplicas: { workerDefault: 1, workerShort: 1, workerLong: 0 },
+        componentReplicas: {
+          socketio: 1,
+          scheduler: 1,
+          workerDefault: 1,
+          workerShort: 1,
+          workerLong: 0,
+        },
         networkPolicy: {
           metricsFrom: SCRAPER,
           egress: { enabled: true, allow: [{ to: SCRAPER, ports: [6379] }] },
