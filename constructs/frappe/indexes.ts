@@ -74,6 +74,11 @@ export const sitesByHost: Index<AppSite> = {
     ),
 };
 
+/** The host name in the status of a site. */
+export function hostInStatus({ status }: AppSite): string | undefined {
+  return URL.parse(status?.siteURL ?? '')?.hostname;
+}
+
 /**
  * The sites of all namespaces that may have a host name in public, by the host name. A bench's suffix
  * makes another one of a site's name: the status has it.
@@ -81,8 +86,9 @@ export const sitesByHost: Index<AppSite> = {
 export const sitesByPublicHost: Index<AppSite> = {
   name: 'sitesByPublicHost',
   kind: 'AppSite',
-  values: ({ spec, status }) => {
-    const shown = URL.parse(status?.siteURL ?? '')?.hostname;
+  values: (site) => {
+    const { spec } = site;
+    const shown = hostInStatus(site);
     const names = [spec.domain ?? spec.siteName, ...(spec.aliases ?? [])];
     return [...new Set([...names, ...(shown ? [shown] : [])])];
   },

@@ -1,6 +1,11 @@
 import type { AppBench } from '../bench/api.js';
 import { publicHosts } from '../frappe/domain.js';
-import { ingressesByHost, sitesByPublicHost, type IngressLike } from '../frappe/indexes.js';
+import {
+  hostInStatus,
+  ingressesByHost,
+  sitesByPublicHost,
+  type IngressLike,
+} from '../frappe/indexes.js';
 import { isOlder, nameOwnerOf, type NameOwner } from '../frappe/name-conflict.js';
 import { Stalled, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
@@ -117,7 +122,7 @@ function siteOwnerOf(site: AppSite): SiteOwner {
   const { benchRef, siteName, domain, aliases = [], ingress } = site.spec;
   const grants = site.metadata.annotations?.[metadataKeysOf(site).allowHostFrom];
   // Without an Ingress nothing was refused.
-  const accepted = ingress?.enabled ? site.status?.siteURL?.replace(/^https?:\/\//, '') : undefined;
+  const accepted = ingress?.enabled ? hostInStatus(site) : undefined;
   const owner = { ...hostOwnerOf(site, grants), accepted };
   return { ...owner, bench: benchRef.name, siteName, domain, aliases };
 }
