@@ -1,3 +1,4 @@
+import { aborted } from '../aborted.js';
 import type { UserInfo } from '../api/access-review.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_VERSION } from '../../constructs/kit/definition.js';
@@ -114,9 +115,15 @@ export class Admission {
   /** Asks what an author may read, for a bounded time in all. */
   #rightsOf({ userInfo = {} }: AdmissionRequest): MayRead {
     const end = AbortSignal.timeout(REVIEW_MS);
+    const late = aborted(end).then((): never => {
+      throw new Busy(NOT_REVIEWED);
+    });
+    // It comes after the last question, too.
+    late.catch(() => undefined);
     return async (read) => {
       try {
-        return await before(end, () => this.props.mayRead(userInfo, read));
+        end.throwIfAborted();
+        return await Promise.race([this.props.mayRead(userInfo, read), late]);
       } catch {
         throw new Busy(NOT_REVIEWED);
       }
@@ -209,19 +216,6 @@ export class Admission {
       allowed: false,
       status: refusal({ group, kind: kind.definition.kind, name }, problems),
     };
-  }
-}
-
-/** The result of some work, unless the signal is aborted first. */
-async function before<T>(end: AbortSignal, work: () => Promise<T>): Promise<T> {
-  end.throwIfAborted();
-  const late = Promise.withResolvers<never>();
-  const onEnd = (): void => late.reject(end.reason as Error);
-  end.addEventListener('abort', onEnd, { once: true });
-  try {
-    return await Promise.race([work(), late.promise]);
-  } finally {
-    end.removeEventListener('abort', onEnd);
   }
 }
 
