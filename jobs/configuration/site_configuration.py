@@ -155,7 +155,7 @@ def prepare_first_login() -> list[str]:
         require_open(site)
         check_owner(site, text_env("SITE_OWNER"))
         check_framework_files(site)
-        # Those that were written before. Site code can write the list.
+        # The Social Login Keys of earlier Jobs. Code of the site can change the list.
         recorded = texts_in(read_site_config(site).get(LOGINS_FIELD))
         names = [name_of(login) for login in wanted or []]
         if wanted is not None:
