@@ -1,4 +1,5 @@
 import type { Observation } from '../kit/kind.js';
+import { selectorText } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import { selectorLabels } from './pod.js';
 
@@ -8,9 +9,8 @@ export function scaleStatus(
   owner: Resource,
   name: string,
 ): { readonly replicas: number; readonly selector: string } {
-  const labels = Object.entries(selectorLabels({ owner, name }));
   return {
     replicas: child('Deployment', name)?.replicas?.current ?? 0,
-    selector: labels.map(([key, value]) => `${key}=${value}`).join(','),
+    selector: selectorText(selectorLabels({ owner, name })),
   };
 }

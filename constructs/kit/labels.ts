@@ -22,3 +22,10 @@ export function childLabels(resource: Resource, component: string): Record<strin
     [metadataKeysOf(resource).owner]: ownerValue(resource),
   };
 }
+
+/** The text of a selector of these labels: `a=b,c=d`. */
+export function selectorText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+}

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
+import { selectorText } from '../../constructs/kit/labels.js';
 import { type AdminClient, ifExists } from './admin-client.js';
 import { createDerivedStage, deleteStage, type DerivedStage, stagesKnown } from './stages.js';
 
@@ -101,8 +102,7 @@ interface Pod {
 
 /** The pods with these labels, of all namespaces. */
 export async function listPods(api: AdminClient, labels: Labels): Promise<readonly Pod[]> {
-  const selector = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  const query = new URLSearchParams({ labelSelector: selector.join(',') });
+  const query = new URLSearchParams({ labelSelector: selectorText(labels) });
   const list = await api.request('GET', `/api/v1/pods?${query.toString()}`);
   return (list as { readonly items: readonly Pod[] }).items;
 }

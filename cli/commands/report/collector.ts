@@ -1,3 +1,4 @@
+import { selectorText } from '../../../constructs/kit/labels.js';
 import { metadataKeysFor } from '../../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import {
@@ -47,9 +48,7 @@ const BYTES = 1_000_000;
 const PODS = 200;
 
 /** The operator's namespace may have other operators too. */
-const OPERATOR_LABEL = Object.entries(OPERATOR_SELECTOR)
-  .map(([key, value]) => `${key}=${value}`)
-  .join(',');
+const OPERATOR_LABEL = selectorText(OPERATOR_SELECTOR);
 
 interface ApiGroups {
   readonly groups: readonly {
