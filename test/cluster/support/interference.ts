@@ -32,7 +32,10 @@ export function completePods(
   return inTurn(() => pods.completePods(controlPlane, labels, message));
 }
 
+const released = new WeakSet<Interference>();
+
 export function release({ controlPlane }: Cluster, interference: Interference): Promise<void> {
+  released.add(interference);
   return inTurn(() => pods.release(controlPlane, interference));
 }
 
@@ -49,18 +52,25 @@ export async function failJob(
   const options = { exitCode: 3, message, namespace };
   const interference = await failPods(cluster, { 'job-name': job }, options);
   // The caller waits for the failure, and its error has more details.
-  giveUp(cluster, namespace, job).catch(() => undefined);
+  const isReleased = (): boolean => released.has(interference);
+  giveUp(cluster, namespace, job, isReleased).catch(() => undefined);
   return interference;
 }
 
 /**
- * Takes away a Job's further attempts until it has failed. A Job that is complete is that of an
- * earlier run, and the operator gives the attempts back.
+ * Takes away a Job's further attempts until it has failed, or its pods are no longer made to fail. A Job
+ * that is complete is that of an earlier run, and the operator gives the attempts back.
  */
-export async function giveUp(cluster: Cluster, namespace: string, job: string): Promise<void> {
+export async function giveUp(
+  cluster: Cluster,
+  namespace: string,
+  job: string,
+  isReleased: () => boolean = () => false,
+): Promise<void> {
   await cluster.until(
     `the Job ${job} to fail`,
     async () => {
+      if (isReleased()) return true;
       const live = await cluster.the('Job', namespace, job);
       if (conditionOf(live, 'Failed')) return true;
       if (!conditionOf(live, 'Complete') && at(live, 'spec.backoffLimit') !== 0) {
