@@ -203,10 +203,13 @@ function storedNow(
   const last = runs.find(({ state }) => state === 'Succeeded');
   const report = readReport(last?.message);
   if (!report) return defined({ count, backups, lastSuccessfulTime });
-  const newest = report.backups.find((backup) => backup.complete)?.completionTime;
+  // A backup of the future comes from a wrong clock: for as long as it is the newest, it would hide that
+  // backups fail.
+  const end = last?.completionTime ?? '~';
+  const newest = report.backups.find((backup) => backup.complete && backup.startTime <= end);
   return {
     count: report.count,
     backups: report.backups,
-    ...defined({ lastSuccessfulTime: newest }),
+    ...defined({ lastSuccessfulTime: newest?.completionTime }),
   };
 }
