@@ -19,7 +19,7 @@ import { Operator } from './support/operator.js';
 import { fileOf, operatorOf } from './support/release.js';
 
 /** The previous release: its manifest and its operator come from the history of the repository. */
-const BEFORE = { release: '0.1.0', commit: '9f3beb2' };
+const BEFORE = { release: '0.2.0', commit: '436b0c5a' };
 const ROOT = projectRoot();
 const MANIFEST = 'dist/install.yaml';
 const NEW = path.join(ROOT, MANIFEST);
@@ -213,8 +213,8 @@ function withoutMessages(live: Live | undefined): unknown {
 }
 
 /**
- * Waits until the next resync of 0.1.0 is a minute away. All documents of a site share the moment of the resync, and it may
- * come right after the first write.
+ * Waits until the next resync of the previous release is a minute away. All documents of a site share the moment
+ * of the resync, and it may come right after the first write.
  */
 async function awayFromResync(uid: unknown): Promise<void> {
   const every = 600_000;
