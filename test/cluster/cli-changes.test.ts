@@ -34,106 +34,31 @@ import { at, type Manifest } from './support/objects.js';
 let cluster: Cluster;
 let admin: CommandLine;
 let dir: string;
+/** Has the bench `b` and the site `s`, which are Ready. */
+let namespace: string;
 before(async () => {
   dir = mkdtempSync(join(tmpdir(), 'app-operator-cli-'));
   cluster = await startCluster();
   await cluster.operator([], { timeFactor: 5 });
   admin = new CommandLine(cluster.controlPlane.kubeconfig);
+  namespace = await cluster.namespace();
+  await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
+  await cluster.ready('AppSite', namespace, 's');
+  await cluster.ready('AppBench', namespace, 'b');
 });
 after(async () => {
   await cluster.stop();
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** A namespace with a bench `b` and a site `s`, which are Ready. */
-async function running(): Promise<string> {
-  const namespace = await cluster.namespace();
-  await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
-  await cluster.ready('AppSite', namespace, 's');
-  await cluster.ready('AppBench', namespace, 'b');
-  return namespace;
-}
+const diff = (place: string, manifests: readonly Manifest[], ...args: string[]) =>
+  admin.run(
+    ['diff', '-n', place, '-f', '-', '--field-manager', 'user', ...args],
+    toYaml(manifests),
+  );
 
 describe('app-operator diff', { concurrency: true }, () => {
-  const diff = (namespace: string, manifests: readonly Manifest[], ...args: string[]) =>
-    admin.run(
-      ['diff', '-n', namespace, '-f', '-', '--field-manager', 'user', ...args],
-      toYaml(manifests),
-    );
-
-  test('prints the changes of resources and their children, and nothing without changes', async () => {
-    const namespace = await running();
-    const site = aSite('s', { bench: 'b' });
-    const manifests = [aBench('b'), site];
-    assert.deepEqual(await diff(namespace, manifests), { code: 0, out: '', err: '' });
-
-    const bench = aBench('b', { componentReplicas: { gunicorn: 2 } });
-    const changed = [bench, site];
-    const { code, out, err } = await diff(namespace, changed);
-    assert.deepEqual([code, err], [1, '']);
-    assert.match(out, new RegExp(`^--- live/AppBench\\.${namespace}\\.b$`, 'm'));
-    assert.match(out, /^\+ {4}gunicorn: 2$/m);
-    assert.match(out, new RegExp(`^\\+\\+\\+ new/Deployment\\.${namespace}\\.b-gunicorn$`, 'm'));
-    assert.match(out, /^- {2}replicas: 1\n\+ {2}replicas: 2$/m);
-    // The dry run has changed nothing.
-    assert.equal(at(await cluster.the('Deployment', namespace, 'b-gunicorn'), 'spec.replicas'), 1);
-    assert.equal(await cluster.get('PodDisruptionBudget', namespace, 'b-gunicorn'), undefined);
-
-    // The changes that it printed are the changes that apply.
-    await cluster.apply(namespace, bench);
-    await cluster.ready('AppBench', namespace, 'b');
-    assert.deepEqual(await diff(namespace, changed), { code: 0, out: '', err: '' });
-  });
-
-  test('prints replaced Jobs, pruned objects, and changes of other resources', async () => {
-    const namespace = await running();
-    await cluster.apply(namespace, aBench('b', { componentReplicas: { gunicorn: 2 } }));
-    await cluster.until('the budget', () =>
-      cluster.get('PodDisruptionBudget', namespace, 'b-gunicorn'),
-    );
-    await cluster.ready('AppBench', namespace, 'b');
-    // The dry run of a Job must not conflict with an existing Job.
-    await cluster.apply(namespace, {
-      apiVersion: 'batch/v1',
-      kind: 'Job',
-      metadata: { name: 'diff' },
-      spec: {
-        template: { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'c' }] } },
-      },
-    });
-    const manifests = [
-      aBench('b', { appsJSON: '["hrms"]', componentReplicas: { gunicorn: 1 } }),
-      aSite('more', { bench: 'b', workloads: 'Shared' }),
-    ];
-    const { code, out } = await diff(namespace, manifests, '-o', 'json');
-    assert.equal(code, 1);
-    const { changes } = JSON.parse(out) as { changes: readonly ObjectDiff[] };
-    const found = (action: string, kind: string, name: string): ObjectDiff => {
-      const change = changes.find(
-        (one) => one.action === action && one.kind === kind && one.name === name,
-      );
-      assert.ok(
-        change,
-        `${action} ${kind}/${name} is among ${changes.map((one) => `${one.action} ${one.kind}/${one.name}`).join(', ')}`,
-      );
-      return change;
-    };
-    assert.match(found('replace', 'Job', 'b-init').patch, /hrms/);
-    assert.match(
-      found('prune', 'PodDisruptionBudget', 'b-gunicorn').patch,
-      /^\+\+\+ \/dev\/null$/m,
-    );
-    assert.equal(found('create', 'AppSite', 'more').owner, null);
-    assert.equal(found('change', 'ConfigMap', 'b-nginx').owner, 'AppBench/b');
-    assert.equal(found('create', 'Secret', 'more-admin-password').owner, 'AppSite/more');
-    assert.ok(
-      !changes.some(({ kind }) => kind === 'PersistentVolumeClaim'),
-      'volumes do not change',
-    );
-  });
-
   test('prints the changes of the sites for a bench alone, and masks values of Secrets', async () => {
-    const namespace = await running();
     await cluster.apply(namespace, aSecret('login', { password: 'hunter2-before' }));
     const manifests = [
       aBench('b', { frameworkVersion: 'version-16' }),
@@ -147,7 +72,6 @@ describe('app-operator diff', { concurrency: true }, () => {
   });
 
   test('compares no Secrets without the permission to list them, and reports it', async () => {
-    const namespace = await running();
     const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
     const { api } = cluster.controlPlane;
     const kinds = [...childKinds(), POD].filter(({ kind }) => kind !== 'Secret');
@@ -246,7 +170,6 @@ describe('app-operator diff', { concurrency: true }, () => {
   });
 
   test('exits with 2 for objects that the API server rejects, with its message and the line', async () => {
-    const namespace = await running();
     const wrong = [aBench('b', { appsJSON: 7 }), aSite('s', { bench: 'elsewhere' })];
     const { code, out, err } = await diff(namespace, wrong);
     assert.deepEqual([code, out], [2, '']);
@@ -264,6 +187,73 @@ describe('app-operator diff', { concurrency: true }, () => {
   });
 });
 
+describe('app-operator diff of one change after the other', { concurrency: 1 }, () => {
+  test('prints the changes of resources and their children, and nothing without changes', async () => {
+    const site = aSite('s', { bench: 'b' });
+    const manifests = [aBench('b'), site];
+    assert.deepEqual(await diff(namespace, manifests), { code: 0, out: '', err: '' });
+
+    const bench = aBench('b', { componentReplicas: { gunicorn: 2 } });
+    const changed = [bench, site];
+    const { code, out, err } = await diff(namespace, changed);
+    assert.deepEqual([code, err], [1, '']);
+    assert.match(out, new RegExp(`^--- live/AppBench\\.${namespace}\\.b$`, 'm'));
+    assert.match(out, /^\+ {4}gunicorn: 2$/m);
+    assert.match(out, new RegExp(`^\\+\\+\\+ new/Deployment\\.${namespace}\\.b-gunicorn$`, 'm'));
+    assert.match(out, /^- {2}replicas: 1\n\+ {2}replicas: 2$/m);
+    // The dry run has changed nothing.
+    assert.equal(at(await cluster.the('Deployment', namespace, 'b-gunicorn'), 'spec.replicas'), 1);
+    assert.equal(await cluster.get('PodDisruptionBudget', namespace, 'b-gunicorn'), undefined);
+
+    // The changes that it printed are the changes that apply.
+    await cluster.apply(namespace, bench);
+    await cluster.ready('AppBench', namespace, 'b');
+    assert.deepEqual(await diff(namespace, changed), { code: 0, out: '', err: '' });
+  });
+
+  // With the budget of two replicas, which the test before has made.
+  test('prints replaced Jobs, pruned objects, and changes of other resources', async () => {
+    // The dry run of a Job must not conflict with an existing Job.
+    await cluster.apply(namespace, {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'diff' },
+      spec: {
+        template: { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'c' }] } },
+      },
+    });
+    const manifests = [
+      aBench('b', { appsJSON: '["hrms"]', componentReplicas: { gunicorn: 1 } }),
+      aSite('more', { bench: 'b', workloads: 'Shared' }),
+    ];
+    const { code, out } = await diff(namespace, manifests, '-o', 'json');
+    assert.equal(code, 1);
+    const { changes } = JSON.parse(out) as { changes: readonly ObjectDiff[] };
+    const found = (action: string, kind: string, name: string): ObjectDiff => {
+      const change = changes.find(
+        (one) => one.action === action && one.kind === kind && one.name === name,
+      );
+      assert.ok(
+        change,
+        `${action} ${kind}/${name} is among ${changes.map((one) => `${one.action} ${one.kind}/${one.name}`).join(', ')}`,
+      );
+      return change;
+    };
+    assert.match(found('replace', 'Job', 'b-init').patch, /hrms/);
+    assert.match(
+      found('prune', 'PodDisruptionBudget', 'b-gunicorn').patch,
+      /^\+\+\+ \/dev\/null$/m,
+    );
+    assert.equal(found('create', 'AppSite', 'more').owner, null);
+    assert.equal(found('change', 'ConfigMap', 'b-nginx').owner, 'AppBench/b');
+    assert.equal(found('create', 'Secret', 'more-admin-password').owner, 'AppSite/more');
+    assert.ok(
+      !changes.some(({ kind }) => kind === 'PersistentVolumeClaim'),
+      'volumes do not change',
+    );
+  });
+});
+
 /** The files of an archive, by their names without the folder. */
 async function unpacked(path: string): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>();
@@ -278,19 +268,12 @@ async function unpacked(path: string): Promise<ReadonlyMap<string, string>> {
 
 describe('app-operator report', () => {
   test('holds the files of a bug report, and no planted secret', async () => {
-    const namespace = await cluster.namespace();
     const planted = {
       password: 'Planted-Pa55word',
       key: '-----BEGIN PRIVATE KEY-----\nUGxhbnRlZEtleUxpbmVPbmU\nUGxhbnRlZEtleUxpbmVUd28\n-----END PRIVATE KEY-----\n',
       quoted: 'planted "quoted" value',
     };
-    await cluster.apply(
-      namespace,
-      aSecret('planted', planted),
-      aBench('b'),
-      aSite('s', { bench: 'b' }),
-    );
-    await cluster.ready('AppSite', namespace, 's');
+    await cluster.apply(namespace, aSecret('planted', planted));
     const log = [
       `connecting with ${planted.password}`,
       `as base64 ${Buffer.from(planted.password).toString('base64')}`,
@@ -382,8 +365,6 @@ describe('app-operator report', () => {
   });
 
   test('lists what it could not read, and is written anyway', async () => {
-    const namespace = await cluster.namespace();
-    await cluster.apply(namespace, aBench('b'));
     await cluster.controlPlane.api.request(
       'POST',
       `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`,
@@ -473,7 +454,6 @@ describe('app-operator report', () => {
 describe('completion', { concurrency: 2 }, () => {
   const run = promisify(execFile);
   let bin: string;
-  let namespace: string;
   before(async () => {
     bin = join(dir, 'bin');
     mkdirSync(bin);

@@ -15,15 +15,17 @@ import { randomFrom } from '../../testbed/random.js';
 let cluster: Cluster;
 let operators: ProxiedOperators;
 let undisturbed: Snapshot;
+/** Without faults until its state is known. */
+let first: Place;
 before(async () => {
   cluster = await startCluster();
   operators = new ProxiedOperators(cluster);
-  const place = await Place.make();
-  await place.create();
-  await place.ready();
+  first = await Place.make();
+  await first.create();
+  await first.ready();
   undisturbed = await cluster.until('nginx knows the site', async () => {
-    const routes = await routesOf(cluster, place.namespace, 'b');
-    return routes.includes('s.example.com') && snapshot(cluster, place.namespace);
+    const routes = await routesOf(cluster, first.namespace, 'b');
+    return routes.includes('s.example.com') && snapshot(cluster, first.namespace);
   });
 });
 after(async () => {
@@ -48,10 +50,8 @@ class Place {
     return new Place(namespace, proxy, operator, new OperatorMetrics(metricsPort));
   }
 
-  create(...more: readonly Manifest[]): Promise<unknown> {
-    const { namespace } = this;
-    const bench = aBench('b');
-    return cluster.apply(namespace, bench, aSite('s', { bench: 'b' }), ...more);
+  create(): Promise<unknown> {
+    return cluster.apply(this.namespace, aBench('b'), sharedSite('s'));
   }
 
   async ready(...more: readonly string[]): Promise<void> {
@@ -59,6 +59,12 @@ class Place {
     for (const site of ['s', ...more]) {
       await cluster.ready('AppSite', this.namespace, site);
     }
+  }
+
+  /** Makes one more site. */
+  async add(site: string): Promise<void> {
+    await cluster.apply(this.namespace, sharedSite(site));
+    await this.ready(site);
   }
 
   /** The same process has reached the same state as without the fault. */
@@ -77,37 +83,44 @@ class Place {
     return this.metrics.sum('watch_restarts_total', (labels) => labels['reason'] === reason);
   }
 
-  /** Makes every kind of change that an operator can miss; `s` and `t` are there before. */
-  async change(): Promise<void> {
+  /** Makes every kind of change that an operator can miss. */
+  async change({ gone, come, nginx }: Change): Promise<void> {
     const { namespace } = this;
     await cluster.delete('Deployment', namespace, 'b-socketio');
-    await cluster.patch('Service', namespace, 's-gunicorn', { metadata: { labels: null } });
-    await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas: { nginx: 2 } } });
-    await cluster.delete('AppSite', namespace, 't');
-    await cluster.apply(namespace, aSite('u', { bench: 'b', workloads: 'Shared' }));
+    await cluster.patch('Service', namespace, 'b-gunicorn', { metadata: { labels: null } });
+    await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas: { nginx } } });
+    await cluster.delete('AppSite', namespace, gone);
+    await cluster.apply(namespace, sharedSite(come));
   }
 
-  async changesAreDone(): Promise<void> {
+  async changesAreDone({ gone, come, nginx }: Change): Promise<void> {
     const { namespace } = this;
-    await cluster.deleted('AppSite', namespace, 't');
-    await this.ready('u');
+    await cluster.deleted('AppSite', namespace, gone);
+    await this.ready(come);
     await cluster.the('Deployment', namespace, 'b-socketio');
-    await cluster.becomes('Service', namespace, 's-gunicorn', {
+    await cluster.becomes('Service', namespace, 'b-gunicorn', {
       what: 'has its labels',
-      check: ({ metadata }) => metadata.labels?.['app.kubernetes.io/instance'] === 's',
+      check: ({ metadata }) => metadata.labels?.['app.kubernetes.io/instance'] === 'b',
     });
-    const nginx = await cluster.the('Deployment', namespace, 'b-nginx');
-    assert.equal(at(nginx, 'spec.replicas'), 2);
+    const proxy = await cluster.the('Deployment', namespace, 'b-nginx');
+    assert.equal(at(proxy, 'spec.replicas'), nginx);
     await cluster.until('nginx knows the sites that are there', async () => {
       const routes = await routesOf(cluster, namespace, 'b');
-      assert.deepEqual(routes, ['s.example.com', 'u.example.com']);
+      assert.deepEqual(routes, ['s.example.com', `${come}.example.com`]);
       return true;
     });
     assert.ok(this.operator.running);
   }
 }
 
-const another = aSite('t', { bench: 'b', workloads: 'Shared' });
+/** A site that is deleted, one that is made, and a number of replicas. */
+interface Change {
+  readonly gone: string;
+  readonly come: string;
+  readonly nginx: number;
+}
+
+const sharedSite = (name: string): Manifest => aSite(name, { bench: 'b', workloads: 'Shared' });
 
 describe('an operator keeps working', { concurrency: 5 }, () => {
   test('while its watches break again and again', async () => {
@@ -151,27 +164,27 @@ describe('an operator keeps working', { concurrency: 5 }, () => {
     assert.ok(calls.filter((call) => call === jobs).length > 1, 'it was begun again');
   });
 
-  test('with a list when the server does not know its version any more, and misses nothing', async () => {
-    const place = await Place.make();
-    await place.create(another);
-    await place.ready('t');
-    for (const watch of place.proxy.watches) watch.silent = true;
-    await place.change();
-    for (const watch of place.proxy.watches) watch.expire();
-    await place.changesAreDone();
-    assert.ok((await place.restarts('Expired')) >= 10);
-  });
+  describe('and misses nothing', { concurrency: 1 }, () => {
+    test('with a list when the server does not know its version any more', async () => {
+      const change = { gone: 't', come: 'u', nginx: 2 };
+      await first.add('t');
+      for (const watch of first.proxy.watches) watch.silent = true;
+      await first.change(change);
+      for (const watch of first.proxy.watches) watch.expire();
+      await first.changesAreDone(change);
+      assert.ok((await first.restarts('Expired')) >= 10);
+    });
 
-  test('while nothing listens for ten seconds, and misses nothing', async () => {
-    const place = await Place.make();
-    await place.create(another);
-    await place.ready('t');
-    await place.proxy.refuse();
-    await place.change();
-    await sleep(10_000);
-    await place.proxy.accept();
-    await place.changesAreDone();
-    assert.ok((await place.restarts('Error')) > 0);
+    test('while nothing listens for ten seconds', async () => {
+      const change = { gone: 'u', come: 'v', nginx: 3 };
+      const before = await first.restarts('Error');
+      await first.proxy.refuse();
+      await first.change(change);
+      await sleep(10_000);
+      await first.proxy.accept();
+      await first.changesAreDone(change);
+      assert.ok((await first.restarts('Error')) > before);
+    });
   });
 
   test('while two of three calls are answered with 429 or 503 and Retry-After', async () => {

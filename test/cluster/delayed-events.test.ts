@@ -11,7 +11,7 @@ import { aBench, aSite } from './support/builders.js';
 import { ProxiedOperators } from './support/proxied-operators.js';
 import type { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
 import type { Rule } from '../../testbed/fault-proxy/faults.js';
-import { at, conditionOf, kindNamed, nameOf } from './support/objects.js';
+import { at, conditionOf, kindNamed, type Manifest, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
 /** What the watches bring comes this much later than the answers to our own writes. */
@@ -20,9 +20,28 @@ const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
 let cluster: Cluster;
 let operators: ProxiedOperators;
+/** Where the events of sites come late, once its sites are Ready. */
+let lateSites: Place;
+/** Where other events come late. */
+let others: Place;
+/** What comes before the writes of a test, by the site whose status they are of. */
+const rules = new Map<string, Rule>();
 before(async () => {
   cluster = await startCluster({ audit: true });
   operators = new ProxiedOperators(cluster);
+  [lateSites, others] = await Promise.all([
+    place(
+      aSite('changed', { bench: 'b', componentReplicas: few }),
+      aSite('deleted', { bench: 'b', componentReplicas: few }),
+      aSite('dropped', { bench: 'b', workloads: 'Shared', deletionPolicy: 'Delete' }),
+    ),
+    place(aSite('s', { bench: 'b', componentReplicas: few })),
+  ]);
+  lateSites.proxy.watchDelay = slow('appsites');
+  lateSites.proxy.rule = (call) => {
+    const site = /\/appsites\/([^/]+)\/status$/.exec(call.path)?.[1] ?? '';
+    return rules.get(site)?.(call);
+  };
 });
 after(async () => {
   await operators.stop();
@@ -35,18 +54,14 @@ interface Place {
   readonly operator: Operator;
 }
 
-/** A bench and a site that are Ready, and their operator behind a proxy. */
-async function place(spec: Readonly<Record<string, unknown>> = {}): Promise<Place> {
+/** A bench and sites that are Ready, and their operator behind a proxy. */
+async function place(...sites: readonly Manifest[]): Promise<Place> {
   const namespace = await cluster.namespace();
   const proxy = await operators.proxy();
   const operator = await operators.start(proxy, { namespaces: [namespace] });
-  await cluster.apply(
-    namespace,
-    aBench('b', { componentReplicas: few }),
-    aSite('s', { bench: 'b', componentReplicas: few, ...spec }),
-  );
+  await cluster.apply(namespace, aBench('b', { componentReplicas: few }), ...sites);
   await cluster.ready('AppBench', namespace, 'b');
-  await cluster.ready('AppSite', namespace, 's');
+  for (const { metadata } of sites) await cluster.ready('AppSite', namespace, metadata.name);
   return { namespace, proxy, operator };
 }
 
@@ -71,40 +86,41 @@ const isReady = '"phase":"Ready"';
 
 describe('where the watch is later than the answers to our own writes', { concurrency: 4 }, () => {
   test('a change of a spec in the answer to our own write is not lost', async () => {
-    const { namespace, proxy } = await place();
-    proxy.watchDelay = slow('appsites');
-    const cpu = '250m';
-    proxy.rule = inFrontOf('/appsites/s/status', isReady, () =>
-      cluster.patch('AppSite', namespace, 's', {
+    const { namespace } = lateSites;
+    const [site, cpu] = ['changed', '250m'];
+    const change = inFrontOf(`/appsites/${site}/status`, isReady, () =>
+      cluster.patch('AppSite', namespace, site, {
         spec: { componentResources: { gunicorn: { requests: { cpu } } } },
       }),
     );
+    rules.set(site, change);
     // Something that makes the operator write a status.
-    await cluster.patch('AppSite', namespace, 's', {
+    await cluster.patch('AppSite', namespace, site, {
       spec: { componentReplicas: { gunicorn: 2 } },
     });
     const path = 'spec.template.spec.containers[0].resources.requests.cpu';
-    await cluster.becomes('Deployment', namespace, 's-gunicorn', {
+    await cluster.becomes('Deployment', namespace, `${site}-gunicorn`, {
       what: 'has its resources',
       check: (live) => Object.is(at(live, path), cpu),
     });
-    await cluster.ready('AppSite', namespace, 's');
+    await cluster.ready('AppSite', namespace, site);
   });
 
   test('a deletion in the answer to our own write is not lost', async () => {
-    const { namespace, proxy } = await place();
-    proxy.watchDelay = slow('appsites');
-    proxy.rule = inFrontOf('/appsites/s/status', isReady, () =>
-      cluster.delete('AppSite', namespace, 's'),
+    const { namespace } = lateSites;
+    const site = 'deleted';
+    const deletion = inFrontOf(`/appsites/${site}/status`, isReady, () =>
+      cluster.delete('AppSite', namespace, site),
     );
-    await cluster.patch('AppSite', namespace, 's', {
+    rules.set(site, deletion);
+    await cluster.patch('AppSite', namespace, site, {
       spec: { componentReplicas: { gunicorn: 2 } },
     });
-    await cluster.deleted('AppSite', namespace, 's');
+    await cluster.deleted('AppSite', namespace, site);
   });
 
   test('a status never reports the old state for a new generation', async () => {
-    const { namespace, proxy } = await place();
+    const { namespace, proxy } = others;
     const wrong: string[] = [];
     const cpu = '250m';
     proxy.rule = async ({ isWrite, path, body }) => {
@@ -137,23 +153,22 @@ describe('where the watch is later than the answers to our own writes', { concur
   });
 
   test('a deleted site is not reconciled again', async () => {
-    const { namespace, proxy } = await place({ deletionPolicy: 'Delete' });
-    proxy.watchDelay = slow('appsites');
-    await cluster.delete('AppSite', namespace, 's');
-    await cluster.deleted('AppSite', namespace, 's');
+    const { namespace } = lateSites;
+    await cluster.delete('AppSite', namespace, 'dropped');
+    await cluster.deleted('AppSite', namespace, 'dropped');
     // The watch of Jobs has its event before the watch of sites.
     await sleep(2 * LATE_MS);
     // The garbage collector takes the drop Job, at its own pace.
-    await cluster.deleted('Job', namespace, 's-drop');
+    await cluster.deleted('Job', namespace, 'dropped-drop');
     const drops = (await cluster.calls({ namespace })).filter(
       ({ objectRef, responseStatus }) =>
-        objectRef?.name === 's-drop' && responseStatus?.code === 201,
+        objectRef?.name === 'dropped-drop' && responseStatus?.code === 201,
     );
     assert.equal(drops.length, 1);
   });
 
   test('a site releases its names to an older bench that is observed later', async () => {
-    const { namespace, proxy } = await place();
+    const { namespace, proxy } = others;
     proxy.watchDelay = (path) => (path.endsWith('/appbenchs') ? 10_000 : 0);
     await cluster.apply(
       namespace,

@@ -14,11 +14,17 @@ import { at, conditionOf, type Live, type Manifest } from './support/objects.js'
 
 let cluster: Cluster;
 let script: DocumentScript;
+/** Has the site `shop`, whose documents all tests write: each has names of its own. */
+let namespace: string;
 before(async () => {
   cluster = await startCluster();
   await holdPods(cluster.controlPlane, DOCUMENT_PODS);
   script = new DocumentScript(cluster.controlPlane.api, answer);
   await cluster.operator([], { timeFactor: 5 });
+  namespace = await cluster.namespace();
+  const site = aSite('shop', { bench: 'bench', workloads: 'Shared' });
+  await cluster.apply(namespace, aBench('bench'), site);
+  await cluster.ready('AppSite', namespace, 'shop');
 });
 after(async () => {
   await script.stop();
@@ -75,15 +81,7 @@ const aDashboard = (
 const aWorkspace = (name: string, title: string, spec: Spec = {}): Manifest =>
   aDocument('SiteWorkspace', name, { title, ...spec });
 
-async function aShop(): Promise<string> {
-  const namespace = await cluster.namespace();
-  const site = aSite('shop', { bench: 'bench', workloads: 'Shared' });
-  await cluster.apply(namespace, aBench('bench'), site);
-  await cluster.ready('AppSite', namespace, 'shop');
-  return namespace;
-}
-
-/** What was written under a name, in order. Each test has names of its own. */
+/** What was written under a name, in order. */
 const written = (name: string): readonly WrittenDocument[] =>
   script.written.filter((document) => document.name === name);
 
@@ -96,17 +94,18 @@ const messageOf = (live: Live): string | undefined => conditionOf(live, 'Ready')
 
 describe('charts, dashboards and workspaces of a site', { concurrency: true }, () => {
   test('applied together, a chart is written before the dashboards and workspaces that show it', async () => {
-    const namespace = await aShop();
     await cluster.apply(
       namespace,
-      aWorkspace('room', 'Room A', { charts: [{ label: 'Orders', chart: { name: 'orders' } }] }),
-      aDashboard('sales', 'Sales A', [{ name: 'orders' }, { document: 'Known' }]),
-      aChart('orders', 'Orders A'),
+      aWorkspace('room-a', 'Room A', {
+        charts: [{ label: 'Orders', chart: { name: 'orders-a' } }],
+      }),
+      aDashboard('sales-a', 'Sales A', [{ name: 'orders-a' }, { document: 'Known' }]),
+      aChart('orders-a', 'Orders A'),
     );
     for (const [kind, name, document] of [
-      ['SiteDashboardChart', 'orders', 'Orders A'],
-      ['SiteDashboard', 'sales', 'Sales A'],
-      ['SiteWorkspace', 'room', 'Room A'],
+      ['SiteDashboardChart', 'orders-a', 'Orders A'],
+      ['SiteDashboard', 'sales-a', 'Sales A'],
+      ['SiteWorkspace', 'room-a', 'Room A'],
     ] as const) {
       const live = await cluster.ready(kind, namespace, name);
       assert.equal(at(live, 'status.document'), document);
@@ -127,11 +126,10 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
   });
 
   test('a missing chart is awaited, and its users continue at once', async () => {
-    const namespace = await aShop();
     const charts = [{ name: 'b' }, { document: 'Known' }, { name: 'a' }];
-    await cluster.apply(namespace, aDashboard('sales', 'Sales B', charts));
+    await cluster.apply(namespace, aDashboard('sales-b', 'Sales B', charts));
     const waits = hasReason('ChartMissing');
-    const live = await cluster.becomes('SiteDashboard', namespace, 'sales', {
+    const live = await cluster.becomes('SiteDashboard', namespace, 'sales-b', {
       what: 'waits',
       check: waits,
     });
@@ -143,13 +141,13 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     assert.deepEqual(at(live, 'status.missing'), ['a', 'b']);
     await cluster.apply(namespace, aChart('b', 'Chart B'));
     const less = ({ status }: Live): boolean => (status?.['missing'] as string[]).length === 1;
-    await cluster.becomes('SiteDashboard', namespace, 'sales', {
+    await cluster.becomes('SiteDashboard', namespace, 'sales-b', {
       what: 'waits for one',
       check: less,
     });
     assert.deepEqual(written('Sales B'), []);
     await cluster.apply(namespace, aChart('a', 'Chart A'));
-    const ready = await cluster.ready('SiteDashboard', namespace, 'sales');
+    const ready = await cluster.ready('SiteDashboard', namespace, 'sales-b');
     assert.equal(at(ready, 'status.missing'), undefined);
     assert.deepEqual(
       written('Sales B').map(({ tables }) => tables['charts']?.map(({ chart }) => chart)),
@@ -158,11 +156,10 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
   });
 
   test('a chart that cannot be written blocks its users until it is corrected', async () => {
-    const namespace = await aShop();
     await cluster.apply(
       namespace,
       aChart('c', 'Broken'),
-      aWorkspace('room', 'Room C', { charts: [{ label: 'C', chart: { name: 'c' } }] }),
+      aWorkspace('room-c', 'Room C', { charts: [{ label: 'C', chart: { name: 'c' } }] }),
     );
     const failed = hasReason('DocumentFailed');
     const chart = await cluster.becomes('SiteDashboardChart', namespace, 'c', {
@@ -172,7 +169,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     assert.equal(at(chart, 'status.phase'), 'Failed');
     assert.equal(messageOf(chart), 'LinkValidationError: Could not find Broken');
     const waits = hasReason('WaitingForChart');
-    const room = await cluster.becomes('SiteWorkspace', namespace, 'room', {
+    const room = await cluster.becomes('SiteWorkspace', namespace, 'room-c', {
       what: 'waits',
       check: waits,
     });
@@ -183,20 +180,20 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     broken.delete('Broken');
     await cluster.apply(namespace, aChart('c', 'Broken', { color: '#ff0000' }));
     await cluster.ready('SiteDashboardChart', namespace, 'c');
-    await cluster.ready('SiteWorkspace', namespace, 'room');
+    await cluster.ready('SiteWorkspace', namespace, 'room-c');
   });
 
   test('a chart of another site, or one that is being deleted, counts as missing', async () => {
-    const namespace = await aShop();
     await cluster.apply(
       namespace,
-      aChart('far', 'Far Chart', { siteRef: { name: 'other' } }),
-      aDashboard('sales', 'Sales D', [{ name: 'far' }]),
+      aChart('far-d', 'Far Chart', { siteRef: { name: 'other' } }),
+      aDashboard('sales-d', 'Sales D', [{ name: 'far-d' }]),
     );
     // Until the operator has observed the chart, it reports that the chart does not exist.
-    const words = 'spec.charts[0].chart.name: SiteDashboardChart "far" is of site other, not shop';
+    const words =
+      'spec.charts[0].chart.name: SiteDashboardChart "far-d" is of site other, not shop';
     const missing = hasReason('ChartMissing');
-    await cluster.becomes('SiteDashboard', namespace, 'sales', {
+    await cluster.becomes('SiteDashboard', namespace, 'sales-d', {
       what: 'waits',
       check: (live) => {
         return missing(live) && messageOf(live) === words;
@@ -205,12 +202,11 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
   });
 
   test('a change is written once', async () => {
-    const namespace = await aShop();
-    await cluster.apply(namespace, aWorkspace('room', 'Room E'));
-    await cluster.ready('SiteWorkspace', namespace, 'room');
-    await cluster.apply(namespace, aWorkspace('room', 'Room E', { icon: 'tool' }));
+    await cluster.apply(namespace, aWorkspace('room-e', 'Room E'));
+    await cluster.ready('SiteWorkspace', namespace, 'room-e');
+    await cluster.apply(namespace, aWorkspace('room-e', 'Room E', { icon: 'tool' }));
     await cluster.until('it is written again', () => Promise.resolve(written('Room E').length > 1));
-    const live = await cluster.ready('SiteWorkspace', namespace, 'room');
+    const live = await cluster.ready('SiteWorkspace', namespace, 'room-e');
     assert.equal(at(live, 'status.outcome'), 'Changed');
     assert.deepEqual(
       written('Room E').map(({ fields }) => fields['icon']),
@@ -219,10 +215,9 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
   });
 
   test('fields that the version of the site lacks are reported on the resource that sets them', async () => {
-    const namespace = await aShop();
     const link = { type: 'Link', linkType: 'DocType', linkTo: 'ToDo' };
-    await cluster.apply(namespace, aWorkspace('link', 'Room F', link));
-    const live = await cluster.ready('SiteWorkspace', namespace, 'link');
+    await cluster.apply(namespace, aWorkspace('link-f', 'Room F', link));
+    const live = await cluster.ready('SiteWorkspace', namespace, 'link-f');
     assert.equal(
       conditionOf(live, 'FieldsIgnored')?.message,
       "the site's version of the framework has no field type, link_type, link_to",
@@ -230,7 +225,6 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
   });
 
   test('of two resources for one document, or two defaults, the younger is refused', async () => {
-    const namespace = await aShop();
     const charts = [{ document: 'Known' }];
     await cluster.apply(namespace, aDashboard('one', 'Sales G', charts, { isDefault: true }));
     await cluster.ready('SiteDashboard', namespace, 'one');
@@ -263,7 +257,6 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
   });
 
   test('a workspace waits for its parent, and is written as soon as the parent exists', async () => {
-    const namespace = await aShop();
     orphans.add('Room M');
     await cluster.apply(namespace, aWorkspace('inner', 'Room M', { parentPage: 'Room L' }));
     const failed = hasReason('DocumentFailed');
@@ -287,7 +280,6 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
   });
 
   test('a public workspace and a private one of one title are two documents', async () => {
-    const namespace = await aShop();
     await cluster.apply(
       namespace,
       aWorkspace('all', 'Room I'),
@@ -299,27 +291,26 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
   });
 
   test('is deleted after its document, unless the document is to be kept', async () => {
-    const namespace = await aShop();
     await cluster.apply(
       namespace,
-      aChart('gone', 'Chart J'),
-      aChart('kept', 'Chart K', { deletionPolicy: 'Retain' }),
-      aDashboard('sales', 'Sales J', [{ name: 'gone' }, { name: 'kept' }]),
-      aWorkspace('room', 'Room J', { charts: [{ label: 'J', chart: { name: 'gone' } }] }),
+      aChart('gone-j', 'Chart J'),
+      aChart('kept-j', 'Chart K', { deletionPolicy: 'Retain' }),
+      aDashboard('sales-j', 'Sales J', [{ name: 'gone-j' }, { name: 'kept-j' }]),
+      aWorkspace('room-j', 'Room J', { charts: [{ label: 'J', chart: { name: 'gone-j' } }] }),
     );
-    await cluster.ready('SiteDashboard', namespace, 'sales');
-    await cluster.ready('SiteWorkspace', namespace, 'room');
-    await cluster.delete('SiteDashboardChart', namespace, 'gone');
-    await cluster.deleted('SiteDashboardChart', namespace, 'gone');
+    await cluster.ready('SiteDashboard', namespace, 'sales-j');
+    await cluster.ready('SiteWorkspace', namespace, 'room-j');
+    await cluster.delete('SiteDashboardChart', namespace, 'gone-j');
+    await cluster.deleted('SiteDashboardChart', namespace, 'gone-j');
     const missing = hasReason('ChartMissing');
-    await cluster.becomes('SiteDashboard', namespace, 'sales', {
+    await cluster.becomes('SiteDashboard', namespace, 'sales-j', {
       what: 'reports ChartMissing',
       check: missing,
     });
     for (const [kind, name] of [
-      ['SiteDashboardChart', 'kept'],
-      ['SiteDashboard', 'sales'],
-      ['SiteWorkspace', 'room'],
+      ['SiteDashboardChart', 'kept-j'],
+      ['SiteDashboard', 'sales-j'],
+      ['SiteWorkspace', 'room-j'],
     ] as const) {
       await cluster.delete(kind, namespace, name);
       await cluster.deleted(kind, namespace, name);

@@ -7,25 +7,25 @@ import { aBench, aSite, WORKERS } from './support/builders.js';
 import { at, conditionOf, type Live, nameOf } from './support/objects.js';
 
 let cluster: Cluster;
+/** Has the benches `b` and `s`, which are Ready. */
+let namespace: string;
 before(async () => {
   cluster = await startCluster();
   await cluster.operator([], { timeFactor: 5 });
+  namespace = await cluster.namespace();
+  await cluster.apply(
+    namespace,
+    aBench('b'),
+    aBench('s', { domainConfig: { suffix: 'example.com' } }),
+  );
+  for (const bench of ['b', 's']) await cluster.ready('AppBench', namespace, bench);
 });
 after(() => cluster.stop());
-
-/** A namespace with a bench that is Ready. */
-async function withBench(): Promise<string> {
-  const namespace = await cluster.namespace();
-  await cluster.apply(namespace, aBench('b'));
-  await cluster.ready('AppBench', namespace, 'b');
-  return namespace;
-}
 
 /** Ages are whole seconds. */
 const aSecondLater = (): Promise<void> => sleep(1_100);
 
 async function assertStalled(
-  namespace: string,
   [kind, name]: readonly [string, string],
   reason: string,
   message: string,
@@ -39,27 +39,26 @@ async function assertStalled(
   assert.equal(at(live, 'status.phase'), 'Failed');
 }
 
-const identities = async (namespace: string): Promise<string[]> =>
-  (await cluster.children(namespace)).map(
-    (child) => `${nameOf(child)} ${child.metadata.uid ?? ''} ${child.metadata.generation ?? ''}`,
-  );
+/** What the bench `b` consists of, without its configuration: that changes with its sites. */
+const identities = async (): Promise<string[]> =>
+  (await cluster.children(namespace))
+    .filter(({ kind, metadata }) => metadata.name.startsWith('b-') && kind !== 'ConfigMap')
+    .map(
+      (child) => `${nameOf(child)} ${child.metadata.uid ?? ''} ${child.metadata.generation ?? ''}`,
+    );
 const taken = (name: string, kind: string): string =>
   `metadata.name: Invalid value: "${name}": the ${kind} of this name in this namespace has children of the same names; choose another name`;
 
 describe('names', { concurrency: true }, () => {
   describe('a bench and a site of one name in one namespace', { concurrency: true }, () => {
     test('cannot be: a younger site is refused, and the bench stays as it is', async () => {
-      const namespace = await withBench();
-      const before = await identities(namespace);
+      const before = await identities();
+      assert.ok(before.some((child) => child.startsWith('Deployment/b-nginx ')));
       await aSecondLater();
       await cluster.apply(namespace, aSite('b', { bench: 'b' }));
-      await assertStalled(namespace, ['AppSite', 'b'], 'NameTaken', taken('b', 'AppBench'));
+      await assertStalled(['AppSite', 'b'], 'NameTaken', taken('b', 'AppBench'));
       await aSecondLater();
-      const after = (await identities(namespace)).filter((child) => !child.startsWith('Config'));
-      assert.deepEqual(
-        after,
-        before.filter((child) => !child.startsWith('Config')),
-      );
+      assert.deepEqual(await identities(), before);
       await cluster.ready('AppBench', namespace, 'b');
       await cluster.delete('AppSite', namespace, 'b');
       await cluster.deleted('AppSite', namespace, 'b');
@@ -67,12 +66,11 @@ describe('names', { concurrency: true }, () => {
     });
 
     test('cannot coexist: a younger bench is refused until the site is deleted', async () => {
-      const namespace = await withBench();
-      await cluster.apply(namespace, aSite('twin', { bench: 'b' }));
+      await cluster.apply(namespace, aSite('twin', { bench: 'b', workloads: 'Shared' }));
       await cluster.ready('AppSite', namespace, 'twin');
       await aSecondLater();
       await cluster.apply(namespace, aBench('twin'));
-      await assertStalled(namespace, ['AppBench', 'twin'], 'NameTaken', taken('twin', 'AppSite'));
+      await assertStalled(['AppBench', 'twin'], 'NameTaken', taken('twin', 'AppSite'));
       await cluster.ready('AppSite', namespace, 'twin');
       assert.equal(await cluster.get('StatefulSet', namespace, 'twin-redis'), undefined);
       await cluster.delete('AppSite', namespace, 'twin');
@@ -80,9 +78,8 @@ describe('names', { concurrency: true }, () => {
     });
 
     test('that are created together end with one of them', async () => {
-      const namespace = await withBench();
       await Promise.all([
-        cluster.apply(namespace, aSite('tie', { bench: 'b' })),
+        cluster.apply(namespace, aSite('tie', { bench: 'b', workloads: 'Shared' })),
         cluster.apply(namespace, aBench('tie')),
       ]);
       await cluster.until('one is Ready, and the other is refused', async () => {
@@ -96,13 +93,6 @@ describe('names', { concurrency: true }, () => {
   });
 
   describe('a host name', { concurrency: true }, () => {
-    let namespace: string;
-    before(async () => {
-      namespace = await withBench();
-      await cluster.apply(namespace, aBench('s', { domainConfig: { suffix: 'example.com' } }));
-      await cluster.ready('AppBench', namespace, 's');
-    });
-
     const CASES: readonly {
       readonly name: string;
       readonly bench?: string;
@@ -148,7 +138,7 @@ describe('names', { concurrency: true }, () => {
         await cluster.ready('AppSite', namespace, first);
         await aSecondLater();
         await cluster.apply(namespace, aSite(second, { bench, workloads, ...younger }));
-        await assertStalled(namespace, ['AppSite', second], 'DuplicateSiteName', message);
+        await assertStalled(['AppSite', second], 'DuplicateSiteName', message);
         const children = (await cluster.children(namespace)).map(nameOf);
         assert.deepEqual(
           children.filter((child) => child.includes(second)),
@@ -163,8 +153,8 @@ describe('names', { concurrency: true }, () => {
     test('may be on another bench, too', async () => {
       await cluster.apply(
         namespace,
-        aSite('one', { bench: 'b', siteName: 'f.example.com' }),
-        aSite('two', { bench: 's', siteName: 'f.example.com' }),
+        aSite('one', { bench: 'b', workloads: 'Shared', siteName: 'f.example.com' }),
+        aSite('two', { bench: 's', workloads: 'Shared', siteName: 'f.example.com' }),
       );
       await cluster.ready('AppSite', namespace, 'one');
       await cluster.ready('AppSite', namespace, 'two');
@@ -172,23 +162,25 @@ describe('names', { concurrency: true }, () => {
   });
 
   test('the same names in two namespaces are independent', async () => {
-    const namespaces = [await cluster.namespace(), await cluster.namespace()];
+    const other = await cluster.namespace();
+    await cluster.apply(other, aBench('b'));
     const sites: Live[] = [];
-    for (const namespace of namespaces) {
-      await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
+    for (const place of [namespace, other]) {
+      await cluster.apply(place, aSite('same', { bench: 'b' }));
     }
-    for (const namespace of namespaces) sites.push(await cluster.ready('AppSite', namespace, 's'));
+    for (const place of [namespace, other]) {
+      sites.push(await cluster.ready('AppSite', place, 'same'));
+    }
     const [one, two] = sites.map((site) => at(site, 'status.database'));
     assert.notEqual(at(one, 'name'), at(two, 'name'));
     assert.notEqual(at(one, 'host'), at(two, 'host'));
-    await cluster.delete('AppSite', namespaces[0] ?? '', 's');
-    await cluster.deleted('Deployment', namespaces[0] ?? '', 's-gunicorn');
-    await cluster.ready('AppSite', namespaces[1] ?? '', 's');
+    await cluster.delete('AppSite', namespace, 'same');
+    await cluster.deleted('Deployment', namespace, 'same-gunicorn');
+    await cluster.ready('AppSite', other, 'same');
   });
 
   test('the longest names end Ready', async () => {
-    const namespace = await cluster.namespace();
-    const bench = `b${'-long'.repeat(8)}-end`;
+    const bench = `l${'-long'.repeat(8)}-end`;
     const site = `s${'-long'.repeat(8)}-end`;
     assert.equal(bench.length, 45);
     const label = 'x'.repeat(63);
@@ -216,7 +208,6 @@ describe('names', { concurrency: true }, () => {
     ['AppSite', aSite('s'.repeat(46), { bench: 'b', siteName: 's.example.com' })],
   ] as const) {
     test(`a longer name of an ${kind} is refused at once`, async () => {
-      const namespace = await cluster.namespace();
       await assert.rejects(
         cluster.apply(namespace, manifest),
         /metadata\.name: Too long: may not be more than 45 bytes|at most 45 characters/,

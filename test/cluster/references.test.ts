@@ -31,7 +31,11 @@ interface Case {
 const CASES: readonly Case[] = [
   {
     name: 'a site’s administrator password',
-    resource: aSite('s1', { bench: 'b', adminPasswordSecretRef: { name: 'admin' } }),
+    resource: aSite('s1', {
+      bench: 'b',
+      workloads: 'Shared',
+      adminPasswordSecretRef: { name: 'admin' },
+    }),
     path: 'spec.adminPasswordSecretRef.name',
     secret: 'admin',
     data: { password: 'one' },
@@ -40,6 +44,7 @@ const CASES: readonly Case[] = [
     name: 'the credentials of a site’s prepared database',
     resource: aSite('s2', {
       bench: 'b',
+      workloads: 'Shared',
       dbConfig: {
         mode: 'external',
         host: 'db.example.com',
@@ -179,7 +184,7 @@ describe('references', { concurrency: true }, () => {
 
   describe('a bench that is referred to', { concurrency: true }, () => {
     test('is awaited until it is Ready', async () => {
-      await cluster.apply(namespace, aSite('s4', { bench: 'later' }));
+      await cluster.apply(namespace, aSite('s4', { bench: 'later', workloads: 'Shared' }));
       await cluster.becomes('AppSite', namespace, 's4', {
         what: 'is Pending',
         check: (live) => conditionOf(live, 'Ready')?.reason === 'BenchMissing',
@@ -246,7 +251,7 @@ describe('references', { concurrency: true }, () => {
       const name = 'own-admin-password';
       await cluster.apply(namespace, aSecret(name, { password: 'mine' }));
       const before = await cluster.the('Secret', namespace, name);
-      const site = aSite('own', { bench: 'g', deletionPolicy: 'Delete' });
+      const site = aSite('own', { bench: 'g', workloads: 'Shared', deletionPolicy: 'Delete' });
       await cluster.apply(namespace, site);
       await cluster.ready('AppSite', namespace, 'own');
       await cluster.delete('AppSite', namespace, 'own');
