@@ -9,7 +9,8 @@ import { runLeaderElection, type Term } from '../../runner/leader/leader-electio
 import { type Lease, LeaseKind } from '../../runner/leader/lease-object.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
+import { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
+import { type Cluster, startCluster } from './harness.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
 /** The lease is not lost while this process, or the API server, is slow. */
@@ -17,18 +18,25 @@ const longLease = { leaseMs: 30_000, renewDeadlineMs: 20_000, retryMs: 300 };
 /** For an operator that must lose it. */
 const shortDeadline = { leaseMs: 15_000, renewDeadlineMs: 5_000, retryMs: 300 };
 
-let cluster: ControlPlane;
+let cluster: Cluster;
+let namespace: string;
 let client: Client;
 let name = '';
 let tests = 0;
 before(async () => {
-  cluster = await startControlPlane({ kwokNodes: 0, controllerManager: false, scheduler: false });
-  client = createClient({ credentials: await loadCredentials(cluster.kubeconfig, {}) });
+  cluster = await startCluster();
+  namespace = await cluster.namespace();
+  client = await clientOf(cluster.controlPlane.kubeconfig);
 });
 after(async () => {
   await client.close();
   await cluster.stop();
 });
+
+async function clientOf(kubeconfig: string): Promise<Client> {
+  return createClient({ credentials: await loadCredentials(kubeconfig, {}) });
+}
+
 beforeEach(() => {
   name = `leader-${++tests}`;
 });
@@ -38,7 +46,7 @@ function stand(identity: string, timing = longLease, through: Pick<Client, 'requ
   const state = { identity, leads: false, lost: false, term: undefined as Term | undefined };
   const done = runLeaderElection({
     client: through,
-    namespace: 'default',
+    namespace,
     name,
     identity,
     timing,
@@ -58,7 +66,7 @@ function stand(identity: string, timing = longLease, through: Pick<Client, 'requ
 }
 
 function lease(): Promise<Lease> {
-  return client.request<Lease>('GET', resourcePath(LeaseKind, 'default', name));
+  return client.request<Lease>('GET', resourcePath(LeaseKind, namespace, name));
 }
 
 /** Waits, and returns how long it took in milliseconds. */
@@ -119,7 +127,7 @@ describe('on a real API server', () => {
   test('a leader loses the lease to whoever takes it', async () => {
     const first = stand('first');
     await until(() => first.state.leads);
-    await client.request('PATCH', resourcePath(LeaseKind, 'default', name), {
+    await client.request('PATCH', resourcePath(LeaseKind, namespace, name), {
       body: { spec: { holderIdentity: 'thief' } },
     });
     await until(() => first.state.lost, longLease.renewDeadlineMs / 2);
@@ -127,15 +135,21 @@ describe('on a real API server', () => {
     await first.done;
   });
 
-  test('a leader without an API server stops in time, and is elected again', async () => {
-    const first = stand('first', shortDeadline);
+  test('a leader without an API server stops in time, and is elected again', async (t) => {
+    const proxy = await FaultProxy.start(cluster.controlPlane);
+    const through = await clientOf(proxy.kubeconfig);
+    t.after(async () => {
+      await through.close();
+      await proxy.stop();
+    });
+    const first = stand('first', shortDeadline, through);
     await until(() => first.state.leads);
-    await cluster.stopApiServer('SIGKILL');
+    await proxy.refuse();
     const took = await until(() => first.state.lost, shortDeadline.leaseMs);
     assert.ok(took < shortDeadline.leaseMs, `${took} ms`);
     assert.equal(first.state.leads, false);
-    const again = stand('again', shortDeadline);
-    await cluster.startApiServer();
+    const again = stand('again', shortDeadline, through);
+    await proxy.accept();
     await until(() => again.state.leads, 60_000);
     await again.stop();
   });

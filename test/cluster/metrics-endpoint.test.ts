@@ -12,7 +12,8 @@ import { type Endpoints, startEndpoints } from '../../runner/http/endpoints.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
+import { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
+import { type Cluster, startCluster } from './harness.js';
 
 const ServiceAccount: ObjectKind = {
   apiVersion: 'v1',
@@ -20,7 +21,7 @@ const ServiceAccount: ObjectKind = {
   plural: 'serviceaccounts',
 };
 const RBAC = 'rbac.authorization.k8s.io';
-const DEPENDENT = {
+const ROLE = {
   apiVersion: `${RBAC}/v1`,
   kind: 'ClusterRole',
   metadata: { name: 'metrics-reader' },
@@ -34,7 +35,8 @@ const bound = (role: string, subject: object): object => ({
   subjects: [subject],
 });
 
-let cluster: ControlPlane;
+let cluster: Cluster;
+let namespace: string;
 let admin: Client;
 const clients: Client[] = [];
 const started: Endpoints[] = [];
@@ -44,25 +46,29 @@ const insecure = new Agent({ connect: { rejectUnauthorized: false } });
 let sitesReady = false;
 
 before(async () => {
-  cluster = await startControlPlane({ kwokNodes: 0, controllerManager: false, scheduler: false });
-  admin = await clientOf(cluster.kubeconfig);
-  await cluster.kubectl(
-    ['apply', '--filename=-'],
-    JSON.stringify({
+  cluster = await startCluster();
+  namespace = await cluster.namespace();
+  const { api, kubeconfig } = cluster.controlPlane;
+  admin = await clientOf(kubeconfig);
+  const account = (name: string): object => ({ kind: 'ServiceAccount', name, namespace });
+  const rbac = `/apis/${RBAC}/v1`;
+  await api.request('POST', `${rbac}/clusterroles`, ROLE);
+  for (const binding of [
+    bound('metrics-reader', account('scraper')),
+    bound('system:auth-delegator', { kind: 'User', name: 'operator' }),
+  ]) {
+    await api.request('POST', `${rbac}/clusterrolebindings`, binding);
+  }
+  for (const name of ['scraper', 'without-rights']) {
+    await cluster.create(namespace, {
       apiVersion: 'v1',
-      kind: 'List',
-      items: [
-        DEPENDENT,
-        bound('metrics-reader', { kind: 'ServiceAccount', name: 'scraper', namespace: 'default' }),
-        bound('system:auth-delegator', { kind: 'User', name: 'operator' }),
-        { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'scraper' } },
-        { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'without-rights' } },
-      ],
-    }),
-  );
+      kind: 'ServiceAccount',
+      metadata: { name },
+    });
+  }
   endpoints = await start('operator');
   // The API server learns of bindings by a watch.
-  await cluster.api.until('the rights to be known', async () => {
+  await cluster.until('the rights to be known', async () => {
     return (await get(secure(), await tokenOf('scraper'))).status === 200;
   });
 });
@@ -79,8 +85,8 @@ async function clientOf(kubeconfig: string): Promise<Client> {
   return client;
 }
 
-/** The operator's endpoints, with the rights of a user. */
-async function start(user: string): Promise<Endpoints> {
+/** The operator's endpoints, with the rights of a user, by default on the API server itself. */
+async function start(user: string, kubeconfig?: string): Promise<Endpoints> {
   const anyPort = '127.0.0.1:0';
   const running = await startEndpoints({
     config: parseConfig([], {
@@ -89,7 +95,7 @@ async function start(user: string): Promise<Endpoints> {
       APP_HEALTH_PROBE_BIND_ADDRESS: anyPort,
     }),
     metrics: new OperatorMetrics(['AppSite'], false),
-    client: await clientOf(await cluster.userKubeconfig(user)),
+    client: await clientOf(kubeconfig ?? (await cluster.controlPlane.userKubeconfig(user))),
     log: createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough()),
     live: [],
     ready: [{ name: 'caches', problems: () => (sitesReady ? [] : ['AppSite: not listed yet']) }],
@@ -105,7 +111,7 @@ interface TokenRequest {
 async function tokenOf(name: string, audiences?: readonly string[]): Promise<string> {
   const { status } = await admin.request<TokenRequest>(
     'POST',
-    resourcePath(ServiceAccount, 'default', name, 'token'),
+    resourcePath(ServiceAccount, namespace, name, 'token'),
     {
       body: {
         apiVersion: 'authentication.k8s.io/v1',
@@ -176,12 +182,16 @@ describe('metrics over HTTPS', () => {
     assert.equal((await get(secure(powerless), await tokenOf('scraper'))).status, 500);
   });
 
-  test('are refused while the API server is down', async () => {
+  test('are refused while the API server is down', async (t) => {
     const token = await tokenOf('scraper');
-    await cluster.stopApiServer('SIGKILL');
-    assert.equal((await get(secure(), token)).status, 503);
-    await cluster.startApiServer();
-    assert.equal((await get(secure(), token)).status, 200);
+    const proxy = await FaultProxy.start(cluster.controlPlane, 'operator', []);
+    t.after(() => proxy.stop());
+    const { ports } = await start('operator', proxy.kubeconfig);
+    const url = `https://127.0.0.1:${ports.metricsSecure}/metrics`;
+    await proxy.refuse();
+    assert.equal((await get(url, token)).status, 503);
+    await proxy.accept();
+    assert.equal((await get(url, token)).status, 200);
   });
 });
 

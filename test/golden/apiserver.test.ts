@@ -52,13 +52,17 @@ async function installCrds(api: AdminClient): Promise<ReadonlySet<string>> {
   );
 }
 
-/** All problems that the API server has with the objects, each once. */
+/** All problems that the API server has with the objects, each once; it is asked once for each object. */
 async function refusals(
   api: AdminClient,
   objects: readonly (readonly [string, KubeObject, string])[],
 ) {
   const found = new Map<string, string>();
+  const asked = new Set<string>();
   for (const [path, object, where] of objects) {
+    const question = `${path} ${JSON.stringify(object)}`;
+    if (asked.has(question)) continue;
+    asked.add(question);
     try {
       await api.request('POST', `${path}?dryRun=All&fieldValidation=Strict`, object);
     } catch (error) {

@@ -6,30 +6,65 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { test } from 'node:test';
+import { after, before, suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { startControlPlane } from '../../../testbed/controlplane/controlplane.js';
+import {
+  type ControlPlane,
+  startControlPlane,
+} from '../../../testbed/controlplane/controlplane.js';
 import { eventually, processesOf } from './support.js';
 
 const SMALL = { kwokNodes: 0, persistentVolumes: 0, controllerManager: false, scheduler: false };
 
-test('stop leaves no process and no folder', async () => {
-  const cluster = await startControlPlane({ kwokNodes: 1 });
-  const group = cluster.processGroup ?? assert.fail('no process group');
-  assert.equal(processesOf(group).length, 6);
-  await cluster.stop();
-  assert.deepEqual(processesOf(group), []);
-  assert.equal(existsSync(cluster.dataDir), false);
-  await cluster.stop();
+suite('two control planes side by side', () => {
+  let one: ControlPlane;
+  let two: ControlPlane;
+  before(async () => {
+    one = await startControlPlane({ kwokNodes: 1 });
+    two = await startControlPlane(SMALL);
+  });
+  after(async () => {
+    await one.stop();
+    await two.stop();
+  });
+
+  test('know nothing of each other', async () => {
+    await one.kubectl(['create', 'namespace', 'only-here']);
+    assert.notEqual(one.server, two.server);
+    await one.kubectl(['get', 'namespace', 'only-here']);
+    await assert.rejects(two.kubectl(['get', 'namespace', 'only-here']), /NotFound/);
+    assert.equal(await two.kubectl(['get', 'nodes', '--output=name']), '');
+  });
+
+  test('have the processes that each was started with', () => {
+    assert.equal(processesOf(one.processGroup ?? assert.fail('no process group')).length, 6);
+    const names = two.processes.map(({ name }) => name);
+    assert.deepEqual(names, ['etcd', 'kube-apiserver'], 'it has none of the controllers');
+  });
+
+  test('report a process that ends early, with its last lines', async () => {
+    const etcd = two.processes.find(({ name }) => name === 'etcd');
+    assert.ok(etcd);
+    process.kill(etcd.pid, 'SIGKILL');
+    await assert.rejects(two.failed, /^ProcessDied: etcd ended early with SIGKILL/);
+  });
+
+  test('leave no process and no folder when they are stopped', async () => {
+    for (const cluster of [one, two]) {
+      const group = cluster.processGroup ?? assert.fail('no process group');
+      await cluster.stop();
+      assert.deepEqual(processesOf(group), []);
+      assert.equal(existsSync(cluster.dataDir), false);
+      await cluster.stop();
+    }
+  });
 });
 
 test('a given folder stays, the next start has its data, and one that fails reports the cause', async (t) => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'app-operator-test-'));
   t.after(() => rm(dataDir, { recursive: true }));
   const first = await startControlPlane({ ...SMALL, dataDir });
-  const names = first.processes.map(({ name }) => name);
-  assert.deepEqual(names, ['etcd', 'kube-apiserver'], 'it has none of the controllers');
   await first.kubectl(['create', 'configmap', 'kept', '--from-literal=a=b']);
   await first.stop();
   const second = await startControlPlane({ ...SMALL, dataDir });
@@ -55,15 +90,6 @@ for (const [how, expression] of [
     assert.ok(await eventually(() => processesOf(group).length === 0 && !existsSync(dataDir)));
   });
 }
-
-test('a process that ends early is reported with its last lines', async () => {
-  const cluster = await startControlPlane(SMALL);
-  const etcd = cluster.processes.find(({ name }) => name === 'etcd');
-  assert.ok(etcd);
-  process.kill(etcd.pid, 'SIGKILL');
-  await assert.rejects(cluster.failed, /^ProcessDied: etcd ended early with SIGKILL/);
-  await cluster.stop();
-});
 
 interface Started {
   readonly group: number;

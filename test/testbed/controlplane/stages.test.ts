@@ -5,7 +5,7 @@ import { startControlPlane } from '../../../testbed/controlplane/controlplane.js
 import { collectionOf, createKinds, kwokObject } from '../../../testbed/controlplane/kinds.js';
 import { createNodes, nodesReady } from '../../../testbed/controlplane/nodes.js';
 import { pingNode } from '../../../testbed/controlplane/stages.js';
-import { aJob, apply, waitFor } from './support.js';
+import { aJob, apply, untilCondition } from './support.js';
 
 test('a node that is looked at before it is Ready becomes Ready', async () => {
   await using cluster = await startControlPlane({
@@ -24,7 +24,7 @@ test('a node that is looked at before it is Ready becomes Ready', async () => {
 test('kwok that looked at its Stages too early plays nodes and pods all the same', async () => {
   await using cluster = await startControlPlane({ prepare: crowdOfStages });
   await apply(cluster, aJob('once'));
-  await waitFor(cluster, 'job/once', 'condition=Complete');
+  await untilCondition(cluster, 'job/once', 'Complete');
 });
 
 /** Stages that no object matches. */

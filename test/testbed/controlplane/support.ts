@@ -1,34 +1,131 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { ifExists, type KubernetesObject } from '../../../testbed/controlplane/admin-client.js';
 import type { ControlPlane } from '../../../testbed/controlplane/controlplane.js';
 
-/** Reads one object with kubectl. */
-export async function get<T>(cluster: ControlPlane, ...args: readonly string[]): Promise<T> {
-  return JSON.parse(await cluster.kubectl(['get', ...args, '--output=json'])) as T;
+const WAIT_MS = 120_000;
+
+/** Collections of the kinds that these tests use, by the names that kubectl has for them. */
+const COLLECTIONS: Readonly<Record<string, string>> = {
+  configmap: '/api/v1/namespaces/default/configmaps',
+  deployment: '/apis/apps/v1/namespaces/default/deployments',
+  job: '/apis/batch/v1/namespaces/default/jobs',
+  persistentvolumeclaim: '/api/v1/namespaces/default/persistentvolumeclaims',
+  pod: '/api/v1/namespaces/default/pods',
+  statefulset: '/apis/apps/v1/namespaces/default/statefulsets',
+};
+
+/** What these tests read of an object. */
+interface Observed extends KubernetesObject {
+  readonly status?: Readonly<Record<string, unknown>> & {
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
 }
 
-export function apply(cluster: ControlPlane, ...objects: readonly unknown[]): Promise<string> {
-  const list = { apiVersion: 'v1', kind: 'List', items: objects };
-  return cluster.kubectl(['apply', '--filename=-'], JSON.stringify(list));
+function collectionOf(kind: string): string {
+  const collection = COLLECTIONS[kind.toLowerCase()];
+  if (collection === undefined) throw new Error(`${kind} is no kind of these tests`);
+  return collection;
 }
 
-export function waitFor(cluster: ControlPlane, what: string, condition: string): Promise<string> {
-  return cluster.kubectl(['wait', what, `--for=${condition}`, '--timeout=120s']);
+/** Path of `job/once`. */
+function pathOf(what: string): string {
+  const [kind = '', name = ''] = what.split('/');
+  return `${collectionOf(kind)}/${name}`;
 }
 
-/** Waits for all pods of a selector, of which there must be some: else kubectl gives up at once. */
-export function waitForPods(
+/** Reads one object, such as `job/once`. */
+export async function get<T>({ api }: ControlPlane, what: string): Promise<T> {
+  return (await api.request('GET', pathOf(what))) as T;
+}
+
+/** Reads the pods of a selector. */
+export async function podsOf<T>({ api }: ControlPlane, selector: string): Promise<readonly T[]> {
+  const query = new URLSearchParams({ labelSelector: selector }).toString();
+  const list = await api.request('GET', `${collectionOf('pod')}?${query}`);
+  return (list as { readonly items: readonly T[] }).items;
+}
+
+export async function apply(
+  { api }: ControlPlane,
+  ...objects: readonly KubernetesObject[]
+): Promise<void> {
+  for (const object of objects) await api.apply(collectionOf(object.kind), object);
+}
+
+/** Deletes an object, and waits until it does not exist. */
+export async function remove(
+  { api }: ControlPlane,
+  what: string,
+  propagation: 'Background' | 'Foreground' = 'Background',
+): Promise<void> {
+  const path = pathOf(what);
+  await api.request('DELETE', `${path}?propagationPolicy=${propagation}`);
+  await api.until(`${what} to be gone`, async () => {
+    return (await ifExists(api.request('GET', path))) === undefined;
+  });
+}
+
+/** Whether `Available`, or `Ready=False`, is so. */
+function hasCondition({ status }: Observed, condition: string): boolean {
+  const [type, value = 'True'] = condition.split('=');
+  return status?.conditions?.some((one) => one.type === type && one.status === value) ?? false;
+}
+
+/** Waits until an object has a condition. */
+export function untilCondition(
+  cluster: ControlPlane,
+  what: string,
+  condition: string,
+): Promise<void> {
+  return cluster.api.until(
+    `${what} to be ${condition}`,
+    async () => hasCondition(await get<Observed>(cluster, what), condition),
+    WAIT_MS,
+  );
+}
+
+/** Waits until a field of an object's status has a value. */
+export function untilStatus(
+  cluster: ControlPlane,
+  what: string,
+  field: string,
+  value: unknown,
+): Promise<void> {
+  return cluster.api.until(
+    `${field} of ${what} to be ${String(value)}`,
+    async () => (await get<Observed>(cluster, what)).status?.[field] === value,
+    WAIT_MS,
+  );
+}
+
+/** Waits until all pods of a selector, of which there must be some, are so. */
+export function untilPods(
   cluster: ControlPlane,
   selector: string,
-  condition: string,
-): Promise<string> {
-  const args = [`--selector=${selector}`, `--for=${condition}`, '--timeout=120s'];
-  return cluster.kubectl(['wait', 'pod', ...args]);
+  check: { readonly condition?: string; readonly phase?: string },
+): Promise<void> {
+  const { condition, phase } = check;
+  return cluster.api.until(
+    `the pods of ${selector} to be ${condition ?? phase ?? ''}`,
+    async () => {
+      const pods = await podsOf<Observed>(cluster, selector);
+      return (
+        pods.length > 0 &&
+        pods.every(
+          (pod) =>
+            (condition === undefined || hasCondition(pod, condition)) &&
+            (phase === undefined || pod.status?.['phase'] === phase),
+        )
+      );
+    },
+    WAIT_MS,
+  );
 }
 
 /** A Job that is tried `1 + backoffLimit` times. */
-export function aJob(name: string, backoffLimit = 0): unknown {
+export function aJob(name: string, backoffLimit = 0): KubernetesObject {
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -37,7 +134,10 @@ export function aJob(name: string, backoffLimit = 0): unknown {
   };
 }
 
-export function aDeployment(name: string, annotations: Record<string, string> = {}): unknown {
+export function aDeployment(
+  name: string,
+  annotations: Record<string, string> = {},
+): KubernetesObject {
   const labels = { app: name };
   const template = podTemplate(labels, 'Always', annotations);
   return {
@@ -48,7 +148,7 @@ export function aDeployment(name: string, annotations: Record<string, string> = 
   };
 }
 
-export function aClaim(name: string, accessMode: string): unknown {
+export function aClaim(name: string, accessMode: string): KubernetesObject {
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',

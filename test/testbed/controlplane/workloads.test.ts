@@ -15,9 +15,12 @@ import {
   aJob,
   apply,
   get,
+  podsOf,
   podTemplate,
-  waitFor,
-  waitForPods,
+  remove,
+  untilCondition,
+  untilPods,
+  untilStatus,
 } from './support.js';
 
 let cluster: ControlPlane;
@@ -40,12 +43,12 @@ test('the server and kubectl know their version', async () => {
 
 test('a Deployment becomes Available', async () => {
   await apply(cluster, aDeployment('web'));
-  await waitFor(cluster, 'deployment/web', 'condition=Available');
+  await untilCondition(cluster, 'deployment/web', 'Available');
 });
 
 test('a Job completes', async () => {
   await apply(cluster, aJob('once'));
-  await waitFor(cluster, 'job/once', 'condition=Complete');
+  await untilCondition(cluster, 'job/once', 'Complete');
 });
 
 test('a StatefulSet with a PersistentVolumeClaim has its replicas Ready', async () => {
@@ -61,23 +64,22 @@ test('a StatefulSet with a PersistentVolumeClaim has its replicas Ready', async 
       volumeClaimTemplates: [aClaim('files', 'ReadWriteOnce')],
     },
   });
-  await waitFor(cluster, 'statefulset/data', 'jsonpath={.status.readyReplicas}=1');
+  await untilStatus(cluster, 'statefulset/data', 'readyReplicas', 1);
 });
 
 test('the next PersistentVolumeClaim gets the volume of a deleted one', async () => {
   for (const name of ['first', 'second', 'third']) {
     await apply(cluster, aClaim(name, 'ReadWriteMany'));
-    await waitFor(cluster, `persistentvolumeclaim/${name}`, 'jsonpath={.status.phase}=Bound');
-    await cluster.kubectl(['delete', 'persistentvolumeclaim', name]);
+    await untilStatus(cluster, `persistentvolumeclaim/${name}`, 'phase', 'Bound');
+    await remove(cluster, `persistentvolumeclaim/${name}`);
   }
 });
 
 test('a deleted Deployment takes its pods along', async () => {
   await apply(cluster, aDeployment('deleted'));
-  await waitFor(cluster, 'deployment/deleted', 'condition=Available');
-  await cluster.kubectl(['delete', 'deployment', 'deleted', '--cascade=foreground']);
-  const pods = await get<{ items: unknown[] }>(cluster, 'pods', '--selector=app=deleted');
-  assert.deepEqual(pods.items, []);
+  await untilCondition(cluster, 'deployment/deleted', 'Available');
+  await remove(cluster, 'deployment/deleted', 'Foreground');
+  assert.deepEqual(await podsOf(cluster, 'app=deleted'), []);
 });
 
 test('a service account token is known to TokenReview', async () => {
@@ -149,54 +151,54 @@ test('a Job fails on demand, and the next one succeeds after release', async () 
     { exitCode: 3, message: 'a "b"' },
   );
   await apply(cluster, aJob('backup'), aJob('other'));
-  await waitFor(cluster, 'job/backup', 'condition=Failed');
-  await waitFor(cluster, 'job/other', 'condition=Complete');
-  const [pod] = (await get<{ items: Pod[] }>(cluster, 'pods', '--selector=job-name=backup')).items;
+  await untilCondition(cluster, 'job/backup', 'Failed');
+  await untilCondition(cluster, 'job/other', 'Complete');
+  const [pod] = await podsOf<Pod>(cluster, 'job-name=backup');
   const [container] = pod?.status.containerStatuses ?? [];
   assert.equal(pod?.status.phase, 'Failed');
   assert.equal(container?.state.terminated?.exitCode, 3);
   assert.equal(container.state.terminated.message, 'a "b"');
 
   await release(cluster, failure);
-  await cluster.kubectl(['delete', 'job', 'backup']);
+  await remove(cluster, 'job/backup');
   await apply(cluster, aJob('backup'));
-  await waitFor(cluster, 'job/backup', 'condition=Complete');
+  await untilCondition(cluster, 'job/backup', 'Complete');
 });
 
 test('a Job with retries succeeds once it is released', async () => {
   const failure = await failPods(cluster, { 'job-name': 'retried' });
   await apply(cluster, aJob('retried', 5));
-  await waitFor(cluster, 'job/retried', 'jsonpath={.status.failed}=1');
+  await untilStatus(cluster, 'job/retried', 'failed', 1);
   await release(cluster, failure);
-  await waitFor(cluster, 'job/retried', 'condition=Complete');
+  await untilCondition(cluster, 'job/retried', 'Complete');
 });
 
 test('held pods become Ready when released', async () => {
   const hold = await holdPods(cluster, { app: 'slow' });
   await apply(cluster, aDeployment('slow'), aDeployment('quick'));
-  await waitFor(cluster, 'deployment/quick', 'condition=Available');
-  await waitFor(cluster, 'deployment/slow', 'jsonpath={.status.replicas}=2');
-  await waitForPods(cluster, 'app=slow', 'condition=Ready=False');
+  await untilCondition(cluster, 'deployment/quick', 'Available');
+  await untilStatus(cluster, 'deployment/slow', 'replicas', 2);
+  await untilPods(cluster, 'app=slow', { condition: 'Ready=False' });
   await release(cluster, hold);
-  await waitFor(cluster, 'deployment/slow', 'condition=Available');
+  await untilCondition(cluster, 'deployment/slow', 'Available');
 });
 
 test('pods that are Ready already are held too', async () => {
   await apply(cluster, aDeployment('later'));
-  await waitFor(cluster, 'deployment/later', 'condition=Available');
+  await untilCondition(cluster, 'deployment/later', 'Available');
   const hold = await holdPods(cluster, { app: 'later' });
-  await waitFor(cluster, 'deployment/later', 'condition=Available=False');
+  await untilCondition(cluster, 'deployment/later', 'Available=False');
   await release(cluster, hold);
-  await waitFor(cluster, 'deployment/later', 'condition=Available');
+  await untilCondition(cluster, 'deployment/later', 'Available');
 });
 
 test("a held Job's pod runs until it is released", async () => {
   const hold = await holdPods(cluster, { 'job-name': 'long' });
   await apply(cluster, aJob('long'));
-  await waitFor(cluster, 'job/long', 'jsonpath={.status.active}=1');
-  await waitForPods(cluster, 'job-name=long', 'jsonpath={.status.phase}=Running');
+  await untilStatus(cluster, 'job/long', 'active', 1);
+  await untilPods(cluster, 'job-name=long', { phase: 'Running' });
   await release(cluster, hold);
-  await waitFor(cluster, 'job/long', 'condition=Complete');
+  await untilCondition(cluster, 'job/long', 'Complete');
 });
 
 test('held pods fail on request', async () => {
@@ -214,15 +216,15 @@ test('held pods fail on request', async () => {
       spec: { backoffLimit: 0, template },
     })),
   );
-  await Promise.all(jobs.map((name) => waitFor(cluster, `job/${name}`, 'condition=Failed')));
+  await Promise.all(jobs.map((name) => untilCondition(cluster, `job/${name}`, 'Failed')));
   await release(cluster, failure);
 });
 
 test('a Job completes with a termination message', async () => {
   await completePods(cluster, { 'job-name': 'report' }, '{"users": 3}');
   await apply(cluster, aJob('report'));
-  await waitFor(cluster, 'job/report', 'condition=Complete');
-  const [pod] = (await get<{ items: Pod[] }>(cluster, 'pods', '--selector=job-name=report')).items;
+  await untilCondition(cluster, 'job/report', 'Complete');
+  const [pod] = await podsOf<Pod>(cluster, 'job-name=report');
   const [container] = pod?.status.containerStatuses ?? [];
   assert.equal(container?.state.terminated?.message, '{"users": 3}');
 });
@@ -230,12 +232,12 @@ test('a Job completes with a termination message', async () => {
 test("a Job's pod has the log that it is given, and an empty one otherwise", async () => {
   const hold = await holdPods(cluster, { 'job-name': 'logged' });
   await apply(cluster, aJob('logged'));
-  await waitFor(cluster, 'job/logged', 'jsonpath={.status.active}=1');
-  await waitForPods(cluster, 'job-name=logged', 'jsonpath={.status.phase}=Running');
+  await untilStatus(cluster, 'job/logged', 'active', 1);
+  await untilPods(cluster, 'job-name=logged', { phase: 'Running' });
   assert.equal(await cluster.kubectl(['logs', 'job/logged']), '');
   await writePodLogs(cluster, { 'job-name': 'logged' }, 'one\ntwo\n');
   await release(cluster, hold);
-  await waitFor(cluster, 'job/logged', 'condition=Complete');
+  await untilCondition(cluster, 'job/logged', 'Complete');
   assert.equal(await cluster.kubectl(['logs', 'job/logged']), 'one\ntwo\n');
   assert.equal(await cluster.kubectl(['logs', 'job/logged', '--tail=1']), 'two\n');
 });
@@ -248,9 +250,9 @@ test('annotations of the pod do the same', async () => {
     metadata: { name: 'annotated' },
     spec: { backoffLimit: 0, template: failing },
   });
-  await waitFor(cluster, 'job/annotated', 'condition=Failed');
-  await waitFor(cluster, 'deployment/annotated', 'jsonpath={.status.replicas}=2');
-  await waitForPods(cluster, 'app=annotated', 'condition=Ready=False');
+  await untilCondition(cluster, 'job/annotated', 'Failed');
+  await untilStatus(cluster, 'deployment/annotated', 'replicas', 2);
+  await untilPods(cluster, 'app=annotated', { condition: 'Ready=False' });
 });
 
 // These come last: controllers wait after the API server was away.
@@ -260,7 +262,7 @@ test('a restart of the API server keeps data and address', async () => {
   await cluster.restartApiServer();
   const [now] = apiServers();
   assert.notEqual(now?.pid, before?.pid);
-  const kept = await get<{ data: unknown }>(cluster, 'configmap', 'kept');
+  const kept = await get<{ data: unknown }>(cluster, 'configmap/kept');
   assert.deepEqual(kept.data, { a: 'b' });
 });
 
@@ -270,7 +272,7 @@ test('controllers go on after the API server was away', async () => {
   await assert.rejects(cluster.kubectl(['get', 'nodes']), /refused/);
   await cluster.startApiServer();
   await apply(cluster, aDeployment('later-on'));
-  await waitFor(cluster, 'deployment/later-on', 'condition=Available');
+  await untilCondition(cluster, 'deployment/later-on', 'Available');
 });
 
 test('the audit log counts calls by user', async () => {
