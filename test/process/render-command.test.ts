@@ -32,15 +32,12 @@ interface Result {
   readonly err: string;
 }
 
+type Variables = Readonly<Record<string, string>>;
+
 /** Runs the command line, as a process of its own. */
-function appOperator(
-  args: readonly string[],
-  input = '',
-  cwd = dir,
-  env: Readonly<Record<string, string>> = {},
-): Promise<Result> {
+function appOperator(args: readonly string[], input = '', env: Variables = {}): Promise<Result> {
   return new Promise((resolve) => {
-    const options = { cwd, maxBuffer: 2 ** 26, env: { ...process.env, ...env } };
+    const options = { cwd: dir, maxBuffer: 2 ** 26, env: { ...process.env, ...env } };
     const child = execFile(process.execPath, [MAIN, ...args], options, (error, out, err) => {
       resolve({ code: error ? Number(error.code) : 0, out, err });
     });
@@ -49,16 +46,20 @@ function appOperator(
 }
 
 /** Runs the command line in this process: a process of its own takes half a second. */
-async function inProcess(...args: readonly string[]): Promise<Result> {
+async function inProcess(
+  args: readonly string[],
+  input: string | Uint8Array = '',
+  env: Variables = {},
+): Promise<Result> {
   let out = '';
   let err = '';
   const io: IOStreams = {
     program: 'app-operator',
-    env: {},
+    env,
     colours: false,
     terminal: undefined,
     signal: new AbortController().signal,
-    readStdin: async () => new Uint8Array(),
+    readStdin: async () => Buffer.from(input),
     write: (text) => {
       out += text;
     },
@@ -70,11 +71,16 @@ async function inProcess(...args: readonly string[]): Promise<Result> {
   return { code: await runProgram(args, io), out, err };
 }
 
+const start = process.cwd();
 let dir: string;
 before(() => {
   dir = mkdtempSync(join(tmpdir(), 'app-operator-render-'));
+  process.chdir(dir);
 });
-after(() => rmSync(dir, { recursive: true }));
+after(() => {
+  process.chdir(start);
+  rmSync(dir, { recursive: true });
+});
 
 function write(name: string, text: string): string {
   writeFileSync(join(dir, name), text);
@@ -92,15 +98,15 @@ describe('app-operator render', () => {
     assert.equal(out, renderFile(files));
     const text = files.map((file) => readFileSync(file, 'utf8')).join('---\n');
     assert.equal((await appOperator(['render', '--filename=-'], text)).out, out);
-    assert.equal((await appOperator(['render', '-f', EXAMPLES])).out, renderFile(EXAMPLES));
+    assert.equal((await inProcess(['render', '-f', EXAMPLES])).out, renderFile(EXAMPLES));
   });
 
   test('reads JSON, lists and YAML like kubectl', async () => {
     const list = { apiVersion: 'v1', kind: 'List', items: [bench(), site()] };
-    const { out } = await appOperator(['render', '-f', '-'], JSON.stringify(list));
+    const { out } = await inProcess(['render', '-f', '-'], JSON.stringify(list));
     assert.deepEqual(namesIn(out).sort(), MINIMAL);
     const yaml = `${toYaml([bench()])}  paused: yes\n---\n# nothing\n---\n`;
-    assert.equal((await appOperator(['render', '-f', '-'], yaml)).code, 0);
+    assert.equal((await inProcess(['render', '-f', '-'], yaml)).code, 0);
   });
 
   test('reads folders in folders with -R only', async () => {
@@ -108,9 +114,9 @@ describe('app-operator render', () => {
     write('deep/bench.yaml', toYaml([bench()]));
     write('deep/sites/site.yml', toYaml([site()]));
     write('deep/README.md', 'no: [manifest');
-    const flat = await appOperator(['render', '-f', 'deep']);
+    const flat = await inProcess(['render', '-f', 'deep']);
     assert.ok(!namesIn(flat.out).includes('Job/s-init'));
-    const deep = await appOperator(['render', '-R', '-f', 'deep']);
+    const deep = await inProcess(['render', '-R', '-f', 'deep']);
     assert.deepEqual(namesIn(deep.out).sort(), MINIMAL);
   });
 
@@ -130,7 +136,7 @@ spec:
     gunicorn: many
 `,
     );
-    const { code, out, err } = await appOperator(['render', '-f', 'wrong.yaml']);
+    const { code, out, err } = await inProcess(['render', '-f', 'wrong.yaml']);
     assert.deepEqual([code, out], [1, '']);
     assert.match(
       err,
@@ -140,7 +146,7 @@ spec:
 
   test('skips other objects, with a note', async () => {
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'p' } };
-    const { code, out, err } = await appOperator(['render', '-f', '-'], toYaml([bench(), secret]));
+    const { code, out, err } = await inProcess(['render', '-f', '-'], toYaml([bench(), secret]));
     assert.equal(code, 0);
     assert.ok(namesIn(out).includes('Job/b-init'));
     assert.match(err, /^<stdin>:\d+: Secret\/p: skipped: not of the API group/m);
@@ -148,7 +154,7 @@ spec:
 
   test('fails when the input has no resources', async () => {
     for (const input of ['', '# nothing\n', toYaml([{ apiVersion: 'v1', kind: 'Pod' }])]) {
-      const { code, out, err } = await appOperator(['render', '-f', '-'], input);
+      const { code, out, err } = await inProcess(['render', '-f', '-'], input);
       assert.deepEqual([code, out], [1, '']);
       assert.match(err, /nothing to render/);
     }
@@ -171,7 +177,7 @@ spec:
     test(`says what is wrong with ${what}`, async () => {
       const file = join(dir, 'input.yaml');
       writeFileSync(file, content);
-      const { code, out, err } = await inProcess('render', '-f', file);
+      const { code, out, err } = await inProcess(['render', '-f', file]);
       assert.deepEqual([code, out], [1, '']);
       assert.match(err, message);
       assert.equal(err.trim().split('\n').length, 1, err);
@@ -185,7 +191,7 @@ spec:
       metadata: { name: 'w', annotations: { note: '{{ user }}' } },
       spec: { siteRef: { name: 's' }, title: '{{ title }}' },
     };
-    const { code, err } = await appOperator(
+    const { code, err } = await inProcess(
       ['render', '-f', '-'],
       toYaml([bench(), site(), workspace]),
     );
@@ -203,7 +209,7 @@ spec:
     write('parts/1-bench.yaml', toYaml([bench({}, 'other'), bench()]));
     write('parts/2-site.yaml', toYaml([site()]));
     write('parts/3-job.yaml', toYaml([job]));
-    const { code, err } = await appOperator(['render', '-f', 'parts/3-job.yaml']);
+    const { code, err } = await inProcess(['render', '-f', 'parts/3-job.yaml']);
     assert.equal(code, 1);
     assert.match(
       err,
@@ -230,7 +236,7 @@ spec:
       site(tls),
       user,
     ]);
-    const { code, err } = await appOperator(['render', '-f', '-'], input);
+    const { code, err } = await inProcess(['render', '-f', '-'], input);
     assert.equal(code, 0);
     assert.deepEqual(err.trim().split('\n'), [
       '<stdin>:16: AppBench/b: warning: spec.componentResources.gunicorn.limits.memory: 512m is 0.512 bytes: m stands for thousandths: did you mean 512Mi?',
@@ -238,14 +244,14 @@ spec:
       'omitted without --serves keda: ScaledObject/b-worker-short, TriggerAuthentication/b-redis-trigger, ScaledObject/s-worker-short',
       'omitted without --serves cert-manager: Certificate/s-tls',
     ]);
-    const named = await appOperator(['render', '-f', '-', '--serves=keda,cert-manager'], input);
+    const named = await inProcess(['render', '-f', '-', '--serves=keda,cert-manager'], input);
     assert.doesNotMatch(named.err, /omitted/);
   });
 
   test('reports files that it cannot read', async () => {
     write('broken.yaml', 'a: [1,\nb: 2\n');
     write('text.yaml', 'just text\n');
-    const { code, err } = await appOperator([
+    const { code, err } = await inProcess([
       ...['render', '-f', 'missing.yaml', '-f', 'broken.yaml', '-f', 'text.yaml'],
     ]);
     assert.equal(code, 1);
@@ -262,7 +268,7 @@ spec:
       [join(dir, 'circle'), `${join(dir, 'circle')}: too many symbolic links encountered (ELOOP)`],
       [join(dir, 'text.yaml/x'), `${join(dir, 'text.yaml/x')}: not a directory (ENOTDIR)`],
     ] as const) {
-      const result = await inProcess('render', `--filename=${path}`);
+      const result = await inProcess(['render', `--filename=${path}`]);
       assert.deepEqual([result.code, result.err], [1, `${message}\n`]);
     }
   });
@@ -270,7 +276,7 @@ spec:
   test('accepts the settings flags of the operator', async () => {
     const input = toYaml([bench()]);
     const flags = ['--default-uid=2000', '--default-gid=3000', '--default-fsgroup=4000'];
-    const { out } = await appOperator(['render', '-f', '-', ...flags], input);
+    const { out } = await inProcess(['render', '-f', '-', ...flags], input);
     assert.match(out, /runAsUser: 2000/);
     assert.match(out, /runAsGroup: 3000/);
     assert.match(out, /fsGroup: 4000/);
@@ -279,16 +285,16 @@ spec:
   test('reads APP_DEFAULT_* as the operator does, and a flag wins', async () => {
     const input = toYaml([bench()]);
     const env = { APP_DEFAULT_UID: '3001', APP_DEFAULT_GID: '3002', APP_DEFAULT_FSGROUP: '3003' };
-    const { out } = await appOperator(['render', '-f', '-'], input, dir, env);
+    const { out } = await appOperator(['render', '-f', '-'], input, env);
     assert.match(out, /runAsUser: 3001/);
     assert.match(out, /runAsGroup: 3002/);
     assert.match(out, /fsGroup: 3003/);
-    const flag = await appOperator(['render', '-f', '-', '--default-uid=4001'], input, dir, env);
+    const flag = await inProcess(['render', '-f', '-', '--default-uid=4001'], input, env);
     assert.match(flag.out, /runAsUser: 4001/);
     assert.match(flag.out, /runAsGroup: 3002/);
-    const empty = await appOperator(['render', '-f', '-'], input, dir, { APP_DEFAULT_UID: '' });
+    const empty = await inProcess(['render', '-f', '-'], input, { APP_DEFAULT_UID: '' });
     assert.match(empty.out, /runAsUser: 1001/);
-    const wrong = await appOperator(['render', '-f', '-'], input, dir, { APP_DEFAULT_UID: 'me' });
+    const wrong = await inProcess(['render', '-f', '-'], input, { APP_DEFAULT_UID: 'me' });
     assert.equal(wrong.code, 2);
     assert.match(wrong.err, /APP_DEFAULT_UID: got "me", allowed: an integer from 1/);
   });
@@ -298,14 +304,14 @@ describe('app-operator', () => {
   test('prints its version, its help, the CRDs and the install manifest', async () => {
     assert.equal((await appOperator(['version'])).out, `${VERSION}\n`);
     for (const args of [['--version'], ['-v'], ['-V'], ['render', '--version']])
-      assert.deepEqual(await appOperator(args), { code: 0, out: `${VERSION}\n`, err: '' });
-    assert.match((await appOperator(['help'])).out, /^Usage: app-operator COMMAND/);
-    assert.match((await appOperator(['render', '--help'])).out, /^Usage:/);
-    const crds = objectsIn((await appOperator(['crds', '--api-group=x.example.org'])).out);
+      assert.deepEqual(await inProcess(args), { code: 0, out: `${VERSION}\n`, err: '' });
+    assert.match((await inProcess(['help'])).out, /^Usage: app-operator COMMAND/);
+    assert.match((await inProcess(['render', '--help'])).out, /^Usage:/);
+    const crds = objectsIn((await inProcess(['crds', '--api-group=x.example.org'])).out);
     assert.equal(crds.length, DEFINITIONS.length);
     assert.ok(crds.every(({ metadata }) => metadata.name.endsWith('.x.example.org')));
     const flags = ['--image=r.example.org/op:2', '--replicas=2', '--namespaces=a,b'];
-    const { out } = await appOperator(['install', ...flags]);
+    const { out } = await inProcess(['install', ...flags]);
     assert.match(out, /image: r\.example\.org\/op:2/);
     assert.match(out, /replicas: 2/);
     assert.match(out, /--watch-namespaces=a,b/);
@@ -332,9 +338,13 @@ describe('app-operator', () => {
     [['crds', '--api-group=x'], /--api-group: got "x"/],
     [['version', '--long'], /--long/],
   ];
+  test('exits with 2 where its arguments are wrong', async () => {
+    assert.deepEqual(await appOperator(['rendr']), await inProcess(['rendr']));
+  });
+
   for (const [args, message] of WRONG) {
     test(`refuses ${args.join(' ')}`, async () => {
-      const { code, out, err } = await appOperator(args);
+      const { code, out, err } = await inProcess(args);
       assert.deepEqual([code, out], [2, '']);
       assert.match(err, message);
       assert.match(err, /Usage: app-operator/);
@@ -380,7 +390,7 @@ describe('the examples', () => {
         /^#.*\n# Needs: (.*)\n/.exec(readFileSync(EXAMPLES + file, 'utf8')) ?? [];
       const named = [...needs.matchAll(/\b([a-z-]+\.yaml)\b/g)].map(([, name = '']) => name);
       assert.ok(named.length > 0 || needs.startsWith('no other file'), needs);
-      const alone = await inProcess('render', '-f', EXAMPLES + file);
+      const alone = await inProcess(['render', '-f', EXAMPLES + file]);
       const [, hint = ''] = /^found beside the input: add (.*)$/m.exec(alone.err) ?? [];
       const found = hint
         .split(' ')
@@ -390,10 +400,10 @@ describe('the examples', () => {
         [alone.code, found.filter((name) => !named.includes(name))],
         [found.length > 0 ? 1 : 0, []],
       );
-      const all = await inProcess(
+      const all = await inProcess([
         'render',
         ...[file, ...named].flatMap((name) => ['-f', EXAMPLES + name]),
-      );
+      ]);
       assert.equal(all.code, 0, all.err);
     });
   }

@@ -121,7 +121,7 @@ for (const version of [VERSIONS.first, VERSIONS.next]) {
     });
     after(async () => {
       await web.server.stop();
-      await documents.stack.stop();
+      await documents.stop();
     });
 
     const login = (name: string, password = PASSWORD) =>

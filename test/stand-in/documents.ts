@@ -3,7 +3,7 @@
  * came of them.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { after, before, describe } from 'node:test';
@@ -12,9 +12,10 @@ import { admit } from '../../constructs/kit/schema/admit.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import type { Database } from '../jobs/databases.js';
-import { type Env, type ScriptResult, temporaryDirectory } from '../jobs/servers.js';
+import { type Env, SCRIPTS, type ScriptResult, temporaryDirectory } from '../jobs/servers.js';
 import { aManifest } from '../unit/schema-manifests.js';
-import { type Site, Stack, needsImage } from './fixture.js';
+import { type CommandResult, type Site, Stack, needsImage, realBench } from './fixture.js';
+import { WarmPython } from './warm-python.js';
 
 export type Row = Readonly<Record<string, FieldValue>>;
 
@@ -108,10 +109,53 @@ export class DocumentSite {
 
   async run(wanted: readonly Wanted[], env: Env = {}): Promise<Run> {
     const batch = new Batch(this.site, wanted);
-    const done = await this.stack.bench.script('site_documents.py', { ...batch.env, ...env });
+    const done = await this.#script({ ...batch.env, ...env });
     const results = done.code === 0 ? batch.results(done.terminationMessage) : {};
     const outcomes = Object.entries(results).map(([name, { outcome }]) => [name, outcome]);
     return { ...done, results, outcomes: Object.fromEntries(outcomes) as Record<string, string> };
+  }
+
+  /** The script in a fork of a process that knows the stand-in; in a process of its own on another framework. */
+  async #script(env: Env): Promise<ScriptResult> {
+    const { bench } = this.stack;
+    if (realBench(bench.version) !== undefined) return bench.script('site_documents.py', env);
+    const log = join(temporaryDirectory(), 'termination-log');
+    const file = join(SCRIPTS, 'site_documents.py');
+    const done = await this.#python().run({
+      file,
+      env: { ...bench.env, ...env, TERMINATION_LOG: log },
+    });
+    const terminationMessage = existsSync(log) ? readFileSync(log, 'utf8') : '';
+    return {
+      ...done,
+      lastLine: done.output.trimEnd().split('\n').at(-1) ?? '',
+      terminationMessage,
+    };
+  }
+
+  #warm: WarmPython | undefined;
+
+  #python(): WarmPython {
+    this.#warm ??= new WarmPython(this.stack.bench.python, this.stack.bench.env);
+    return this.#warm;
+  }
+
+  /** `bench --site NAME execute METHOD` */
+  async execute(method: string, kwargs: object): Promise<CommandResult> {
+    const { bench } = this.stack;
+    const args = ['execute', method, `--kwargs=${JSON.stringify(kwargs)}`];
+    if (realBench(bench.version) !== undefined) return this.site.bench(...args);
+    return this.#python().run({
+      module: 'frappe.utils.bench_helper',
+      args: ['frappe', '--site', this.site.name, ...args],
+      cwd: bench.sites,
+      env: bench.env,
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#warm?.stop();
+    await this.stack.stop();
   }
 
   /** Runs a batch in which nothing may fail; name → outcome. */
@@ -186,7 +230,7 @@ export async function describeDocuments(
         const created = await site.site.init();
         assert.equal(created.code, 0, created.output);
       });
-      after(() => site?.stack.stop());
+      after(() => site?.stop());
       tests(() => {
         if (site === undefined) throw new Error('not started');
         return site;

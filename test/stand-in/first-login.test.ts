@@ -60,7 +60,7 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
       const created = await documents.site.init();
       assert.equal(created.code, 0, created.output);
     });
-    after(() => documents.stack.stop());
+    after(() => documents.stop());
 
     const configure = (
       login: FirstLoginSpec,
@@ -72,18 +72,18 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
       return documents.sql(`SELECT \`value\` FROM \`tabSingles\` WHERE ${where}`);
     }
 
-    function execute(method: string, kwargs: object): unknown {
-      const args = `--kwargs=${JSON.stringify(kwargs)}`;
-      const { code, output } = documents.site.bench('execute', method, args);
+    async function execute(method: string, kwargs: object): Promise<unknown> {
+      const { code, output } = await documents.execute(method, kwargs);
       assert.equal(code, 0, output);
       return JSON.parse(output.trim().split('\n').at(-1) ?? '');
     }
 
-    const bootOf = (name: string) => execute('frappe.tests.desk.boot_of', { user: name }) as Boot;
+    const bootOf = async (name: string) =>
+      (await execute('frappe.tests.desk.boot_of', { user: name })) as Boot;
 
     /** Names of the workspaces that a user can reach from the desk. */
-    function seen(name: string): readonly string[] {
-      const boot = bootOf(name);
+    async function seen(name: string): Promise<readonly string[]> {
+      const boot = await bootOf(name);
       const allowed = boot.allowed_workspaces.map((page) => page.name);
       if (!is16) return allowed;
       return (boot.desktop_icons ?? [])
@@ -121,7 +121,7 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
       assert.deepEqual(await configure({ setup: SETUP }), ['Changed', '', '', ['setup']]);
       const fields = ['country', 'language', 'time_zone', 'currency'];
       assert.deepEqual(fields.map(setting), ['Germany', 'de', 'Europe/Berlin', is16 ? 'EUR' : '']);
-      assert.equal(bootOf('Administrator').setup_complete, true);
+      assert.equal((await bootOf('Administrator')).setup_complete, true);
       assert.match(
         documents.sql('SELECT `name`, `abbr`, `chart_of_accounts` FROM `tabCompany`'),
         /^Muster und Sohn.MUS.SKR03 mit Kontonummern$/,
@@ -197,12 +197,12 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
         },
       );
       // Both have a desk in the cache from before.
-      assert.deepEqual([seen('ann@example.com'), seen('bob@example.com')], [[], []]);
+      assert.deepEqual([await seen('ann@example.com'), await seen('bob@example.com')], [[], []]);
       assert.deepEqual(await documents.write(SALES), { 'Sales Floor': 'Created' });
-      assert.deepEqual(seen('ann@example.com'), ['Sales Floor']);
-      assert.deepEqual(seen('bob@example.com'), []);
+      assert.deepEqual(await seen('ann@example.com'), ['Sales Floor']);
+      assert.deepEqual(await seen('bob@example.com'), []);
       const page = { user: 'ann@example.com', name: 'Sales Floor' };
-      assert.deepEqual(execute('frappe.tests.desk.page_of', page), {
+      assert.deepEqual(await execute('frappe.tests.desk.page_of', page), {
         shortcuts: { items: [{ label: 'Floor', type: 'Dashboard', link_to: 'Floor' }] },
         charts: { items: [] },
       });
@@ -243,7 +243,7 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
       if (is16) documents.sql(`INSERT INTO \`tabDesktop Icon\` ${columns} VALUES ('Old', 'Old', 'erpnext', 1)`); // prettier-ignore
       const migrated = documents.site.bench('migrate');
       assert.equal(migrated.code, 0, migrated.output);
-      assert.deepEqual(seen('ann@example.com'), ['Sales Floor']);
+      assert.deepEqual(await seen('ann@example.com'), ['Sales Floor']);
       if (!is16) return;
       assert.equal(
         documents.sql("SELECT COUNT(*) FROM `tabDesktop Icon` WHERE `name` = 'Old'"),
@@ -262,7 +262,7 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
       assert.deepEqual(await documents.write(again), {
         'Sales Floor': is16 ? 'Created' : 'Unchanged',
       });
-      assert.deepEqual(seen('ann@example.com'), ['Sales Floor']);
+      assert.deepEqual(await seen('ann@example.com'), ['Sales Floor']);
       documents.sql("UPDATE `tabWorkspace` SET `icon` = 'star' WHERE `name` = 'Sales Floor'");
       assert.deepEqual(await documents.write(again), { 'Sales Floor': 'Unchanged' });
       assert.equal(documents.sql(`SELECT ${icon}`), 'star');
@@ -276,11 +276,11 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
         );
       const hidden = { ...SALES, fields: { ...SALES.fields, is_hidden: true } };
       assert.deepEqual(await documents.write(hidden), { 'Sales Floor': 'Changed' });
-      assert.deepEqual([seen('ann@example.com'), entries()], [[], ['0', '0']]);
+      assert.deepEqual([await seen('ann@example.com'), entries()], [[], ['0', '0']]);
       assert.deepEqual(await documents.write({ ...SALES, fields: { ...SALES.fields, is_hidden: false } }), { 'Sales Floor': 'Changed' }); // prettier-ignore
-      assert.deepEqual(seen('ann@example.com'), ['Sales Floor']);
+      assert.deepEqual(await seen('ann@example.com'), ['Sales Floor']);
       await documents.write({ ...SALES, state: 'absent' });
-      assert.deepEqual([seen('ann@example.com'), entries()], [[], ['0', '0']]);
+      assert.deepEqual([await seen('ann@example.com'), entries()], [[], ['0', '0']]);
       if (!is16) return;
       documents.sql("INSERT INTO `tabDesktop Icon` (`name`, `label`, `app`) VALUES ('Sales Floor', 'Sales Floor', 'erpnext')"); // prettier-ignore
       await documents.write(SALES);

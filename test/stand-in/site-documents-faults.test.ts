@@ -123,36 +123,40 @@ await describeDocuments('documents that fail', (get, version) => {
     const secrets = { password: 'pa"ss <b>w0rd', api_key: 'key-0123', api_secret: 'hush-0123' };
     const wanted = (change: object = {}) => user(name, { secrets: { ...secrets, ...change } });
     const auth = (): string => get().sql(`SELECT \`fieldname\`, \`password\` FROM \`__Auth\` WHERE \`name\` = '${name}' ORDER BY \`fieldname\``); // prettier-ignore
-    const opens = (password: string): boolean => {
-      const kwargs = JSON.stringify({ user: name, pwd: password });
-      const method = 'frappe.utils.password.check_password';
-      return get().site.bench('execute', method, `--kwargs=${kwargs}`).code === 0;
+    const opens = async (password: string): Promise<boolean> => {
+      const login = { user: name, pwd: password };
+      return (await get().execute('frappe.utils.password.check_password', login)).code === 0;
     };
-    const decrypted = (): string =>
-      get().site.bench('execute', 'frappe.utils.password.get_decrypted_password', `--kwargs=${JSON.stringify({ doctype: 'User', name, fieldname: 'api_secret' })}`).output; // prettier-ignore
+    const decrypted = async (): Promise<string> => {
+      const stored = { doctype: 'User', name, fieldname: 'api_secret' };
+      return (await get().execute('frappe.utils.password.get_decrypted_password', stored)).output;
+    };
     assert.deepEqual(await get().write(wanted()), { [name]: 'Created' });
     const before = auth();
-    assert.deepEqual([opens(secrets.password), opens('another')], [true, false]);
-    assert.match(decrypted(), /hush-0123/);
+    assert.deepEqual([await opens(secrets.password), await opens('another')], [true, false]);
+    assert.match(await decrypted(), /hush-0123/);
     get().sql(`INSERT INTO \`tabSessions\` (\`sid\`, \`user\`) VALUES ('s1', '${name}')`);
     assert.deepEqual(await get().write(wanted()), { [name]: 'Unchanged' });
     assert.equal(auth(), before);
     assert.deepEqual(await get().write(wanted({ api_secret: 'hush-4567' })), { [name]: 'Changed' });
-    assert.match(decrypted(), /hush-4567/);
+    assert.match(await decrypted(), /hush-4567/);
     const sessions = () => get().sql(`SELECT COUNT(*) FROM \`tabSessions\` WHERE \`user\` = '${name}'`); // prettier-ignore
     assert.equal(sessions(), '1');
     const changed = await get().run([wanted({ password: 'n3w one', api_secret: 'hush-4567' })]);
     assert.deepEqual(changed.outcomes, { [name]: 'Changed' });
-    assert.deepEqual([sessions(), opens('n3w one'), opens(secrets.password)], ['0', true, false]);
+    assert.deepEqual(
+      [sessions(), await opens('n3w one'), await opens(secrets.password)],
+      ['0', true, false],
+    );
     const whenNew = { secretsWhenNew: ['password'] };
     const unread = user(name, { secrets: { password: MISSING }, ...whenNew });
     assert.deepEqual(await get().write({ ...wanted(), ...whenNew }), { [name]: 'Changed' });
     assert.deepEqual(await get().write(unread), { [name]: 'Unchanged' });
-    assert.deepEqual([opens('n3w one'), opens(secrets.password)], [true, false]);
+    assert.deepEqual([await opens('n3w one'), await opens(secrets.password)], [true, false]);
     await get().write({ doctype: 'User', name, state: 'absent' });
     assert.match(await get().refusal(unread), /the Secret for password cannot be read/);
     assert.deepEqual(await get().write({ ...wanted(), ...whenNew }), { [name]: 'Created' });
-    assert.deepEqual([opens('n3w one'), opens(secrets.password)], [false, true]);
+    assert.deepEqual([await opens('n3w one'), await opens(secrets.password)], [false, true]);
     get().sql(`INSERT INTO \`tabSessions\` (\`sid\`, \`user\`) VALUES ('s2', '${name}')`);
     await get().write(user(name, { fields: { enabled: false } }));
     assert.equal(sessions(), '0');
