@@ -84,7 +84,12 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.apply(
         namespace,
         aBench('b', { deletionPolicy }),
-        aSite('s', { bench: 'b', deletionPolicy, dbConfig: { mode: 'dedicated' } }),
+        aSite('s', {
+          bench: 'b',
+          deletionPolicy,
+          workloads: 'Shared',
+          dbConfig: { mode: 'dedicated' },
+        }),
       );
       await cluster.ready('AppSite', namespace, 's');
       await cluster.ready('AppBench', namespace, 'b');
@@ -174,11 +179,46 @@ describe('deletion', { concurrency: true }, () => {
   });
 
   describe('a bench that is deleted', { concurrency: true }, () => {
-    test('waits for its sites, names them, and is deleted after them', async () => {
+    const ownedAs = async (namespace: string, wanted: boolean): Promise<void> => {
+      await cluster.ready('AppBench', namespace, 'b');
+      for (const [kind, name] of [
+        ['PersistentVolumeClaim', 'b-sites'],
+        ['StatefulSet', 'b-db'],
+        ['Secret', 'b-db-root'],
+      ] as const) {
+        const { metadata } = await cluster.the(kind, namespace, name);
+        assert.equal(metadata.ownerReferences?.length ?? 0, wanted ? 1 : 0, name);
+      }
+    };
+    const onlyDataIsLeft = async (namespace: string): Promise<void> => {
+      const secrets = ['admin-password', 'db', 'encryption-key'];
+      const kept = [
+        'NetworkPolicy/b-db',
+        'PersistentVolumeClaim/b-db-data',
+        'PersistentVolumeClaim/b-redis-data',
+        'PersistentVolumeClaim/b-sites',
+        'Secret/b-db-root',
+        ...['s1', 's2'].flatMap((site) => secrets.map((name) => `Secret/${site}-${name}`)),
+        'Service/b-db',
+        'StatefulSet/b-db',
+      ];
+      await cluster.until('only the data is left', async () => {
+        assert.deepEqual(await left(namespace), kept);
+        return true;
+      });
+      for (const { metadata } of await cluster.children(namespace)) {
+        assert.equal(metadata.ownerReferences, undefined, metadata.name);
+      }
+      const database = await cluster.the('StatefulSet', namespace, 'b-db');
+      assert.equal(at(database, 'status.readyReplicas'), 1);
+    };
+
+    test('serves its sites, names them, and leaves only its data under Retain after them', async () => {
       const namespace = await withSites(
         ['s1', { bench: 'b', workloads: 'Shared' }],
         ['s2', { bench: 'b', workloads: 'Shared' }],
       );
+      await ownedAs(namespace, false);
       const before = (await cluster.children(namespace)).map(nameOf);
       await cluster.delete('AppBench', namespace, 'b');
       const bench = await deleting('AppBench', namespace, 'b', /./);
@@ -187,18 +227,7 @@ describe('deletion', { concurrency: true }, () => {
         ['SitesExist', 'waiting for its sites to be deleted: s1, s2'],
       );
       assert.deepEqual((await cluster.children(namespace)).map(nameOf), before);
-      await cluster.delete('AppSite', namespace, 's1');
-      await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s2$/);
-      await cluster.delete('AppSite', namespace, 's2');
-      await cluster.deleted('AppSite', namespace, 's2');
-      await cluster.deleted('AppBench', namespace, 'b');
-    });
-
-    test('serves its sites for as long as it waits for them', async () => {
-      const namespace = await withSites(['s', { bench: 'b', workloads: 'Shared' }]);
       const { metadata } = await cluster.the('Deployment', namespace, 'b-nginx');
-      await cluster.delete('AppBench', namespace, 'b');
-      await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s$/);
       await cluster.delete('Deployment', namespace, 'b-nginx');
       await cluster.patch('Deployment', namespace, 'b-gunicorn', { spec: { replicas: 0 } });
       await cluster.until('both are repaired', async () => {
@@ -206,9 +235,12 @@ describe('deletion', { concurrency: true }, () => {
         const gunicorn = await cluster.the('Deployment', namespace, 'b-gunicorn');
         return nginx && nginx.metadata.uid !== metadata.uid && at(gunicorn, 'spec.replicas') === 1;
       });
-      await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s$/);
-      await cluster.delete('AppSite', namespace, 's');
+      await cluster.delete('AppSite', namespace, 's1');
+      await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s2$/);
+      await cluster.delete('AppSite', namespace, 's2');
+      await cluster.deleted('AppSite', namespace, 's2');
       await cluster.deleted('AppBench', namespace, 'b');
+      await onlyDataIsLeft(namespace);
     });
 
     for (const deletionPolicy of ['Retain', 'Delete']) {
@@ -278,234 +310,203 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.deleted('AppBench', namespace, 'b');
     });
 
-    test('leaves only its data under Retain, without owner references', async () => {
-      const namespace = await withSites();
-      await cluster.delete('AppBench', namespace, 'b');
-      await cluster.deleted('AppBench', namespace, 'b');
-      const kept = [
-        'NetworkPolicy/b-db',
-        'PersistentVolumeClaim/b-db-data',
-        'PersistentVolumeClaim/b-redis-data',
-        'PersistentVolumeClaim/b-sites',
-        'Secret/b-db-root',
-        'Service/b-db',
-        'StatefulSet/b-db',
-      ];
-      await cluster.until('only the data is left', async () => {
-        assert.deepEqual(await left(namespace), kept);
-        return true;
-      });
-      for (const { metadata } of await cluster.children(namespace)) {
-        assert.equal(metadata.ownerReferences, undefined, metadata.name);
-      }
-      const database = await cluster.the('StatefulSet', namespace, 'b-db');
-      assert.equal(at(database, 'status.readyReplicas'), 1);
-    });
-
-    test('leaves nothing under Delete', async () => {
+    test('follows a policy that was changed after its creation, and leaves nothing under Delete', async () => {
       const namespace = await cluster.namespace();
       await cluster.apply(namespace, aBench('b', { deletionPolicy: 'Delete' }));
-      await cluster.ready('AppBench', namespace, 'b');
-      await cluster.delete('AppBench', namespace, 'b');
-      await cluster.deleted('AppBench', namespace, 'b');
-      await cluster.until('nothing is left', async () => {
-        assert.deepEqual(await left(namespace), []);
-        return true;
-      });
-    });
-
-    test('follows a policy that was changed after its creation', async () => {
-      const namespace = await withSites();
-      const ownedAs = async (wanted: boolean): Promise<void> => {
-        await cluster.ready('AppBench', namespace, 'b');
-        for (const [kind, name] of [
-          ['PersistentVolumeClaim', 'b-sites'],
-          ['StatefulSet', 'b-db'],
-          ['Secret', 'b-db-root'],
-        ] as const) {
-          const { metadata } = await cluster.the(kind, namespace, name);
-          assert.equal(metadata.ownerReferences?.length ?? 0, wanted ? 1 : 0, name);
-        }
-      };
-      const set = (deletionPolicy: string): Promise<Live> =>
-        cluster.patch('AppBench', namespace, 'b', { spec: { deletionPolicy } });
-      await ownedAs(false);
-      await set('Delete');
-      await ownedAs(true);
-      await set('Retain');
-      await ownedAs(false);
-      await set('Delete');
-      await ownedAs(true);
-      await cluster.delete('AppBench', namespace, 'b');
-      await cluster.deleted('AppBench', namespace, 'b');
-      await cluster.until('nothing is left', async () => {
-        assert.deepEqual(await left(namespace), []);
-        return true;
-      });
-    });
-  });
-
-  describe('a site that is deleted', { concurrency: true }, () => {
-    test('keeps its data and Secrets under Retain, and stops its workloads', async () => {
-      const namespace = await withSites(['kept', { bench: 'b' }]);
-      const secrets = ['kept-admin-password', 'kept-db', 'kept-encryption-key'];
-      const read = () => Promise.all(secrets.map((name) => cluster.the('Secret', namespace, name)));
-      const before = await read();
-      const hold = await holdPods(cluster, { 'job-name': 'kept-drop' });
-      await cluster.delete('AppSite', namespace, 'kept');
-      await deleting('AppSite', namespace, 'kept', /^waiting for Job kept-drop: running/);
-      const job = await variables(namespace, 'kept-drop');
-      assert.equal(job.get('KEEP_DATA'), '1');
-      assert.equal(job.has('DB_ROOT_PASSWORD'), false, 'it could not drop the database');
-      await release(cluster, hold);
-      await cluster.deleted('AppSite', namespace, 'kept');
-      const after = await read();
-      for (const [index, { metadata, data }] of after.entries()) {
-        assert.equal(metadata.uid, before[index]?.metadata.uid);
-        assert.deepEqual(data, before[index]?.data);
-        assert.equal(metadata.ownerReferences, undefined);
+      await ownedAs(namespace, true);
+      for (const deletionPolicy of ['Retain', 'Delete']) {
+        await cluster.patch('AppBench', namespace, 'b', { spec: { deletionPolicy } });
+        await ownedAs(namespace, deletionPolicy === 'Delete');
       }
-      await cluster.until('the other children are deleted', async () => {
-        const rest = (await left(namespace)).filter((name) => name.includes('/kept'));
-        assert.deepEqual(
-          rest,
-          secrets.map((name) => `Secret/${name}`),
-        );
+      await cluster.delete('AppBench', namespace, 'b');
+      await cluster.deleted('AppBench', namespace, 'b');
+      await cluster.until('nothing is left', async () => {
+        assert.deepEqual(await left(namespace), []);
         return true;
       });
-    });
-
-    test('is deleted in order under Delete: workloads, data, Secrets', async () => {
-      const namespace = await withSites(['dropped', { bench: 'b', deletionPolicy: 'Delete' }]);
-      const hold = await holdPods(cluster, { 'job-name': 'dropped-drop' });
-      await cluster.delete('AppSite', namespace, 'dropped');
-      const site = await deleting(
-        'AppSite',
-        namespace,
-        'dropped',
-        /^waiting for Job dropped-drop: running/,
-      );
-      assert.equal(conditionOf(site, 'Ready')?.reason, 'Deleting');
-      assert.deepEqual(
-        (await left(namespace)).filter((name) => /^(Deploy|Service|Ingress).*\/dropped/.test(name)),
-        [],
-        'the database is no longer used',
-      );
-      const job = await variables(namespace, 'dropped-drop');
-      assert.equal(job.has('KEEP_DATA'), false);
-      assert.equal(job.get('SITE_NAME'), 'dropped.example.com');
-      assert.equal(job.get('DB_ROOT_PASSWORD'), 'from a Secret');
-      await release(cluster, hold);
-      await cluster.deleted('AppSite', namespace, 'dropped');
-      await cluster.until('nothing of it is left', async () => {
-        const rest = (await left(namespace)).filter((name) => name.includes('/dropped'));
-        assert.deepEqual(rest, []);
-        return true;
-      });
-    });
-
-    test('reports why it cannot be dropped, and is deleted when skip-drop is set', async () => {
-      const namespace = await withSites(['stuck', { bench: 'b', deletionPolicy: 'Delete' }]);
-      const fault = await failJob(cluster, namespace, 'stuck-drop', 'app-operator: access denied');
-      await cluster.delete('AppSite', namespace, 'stuck');
-      const site = await deleting('AppSite', namespace, 'stuck', /access denied/);
-      assert.deepEqual(
-        [conditionOf(site, 'Ready')?.reason, conditionOf(site, 'Ready')?.message],
-        [
-          'JobFailed',
-          'Job stuck-drop: Job has reached the specified backoff limit: access denied; to skip this, annotate the resource with app-operator.io/skip-drop=true',
-        ],
-      );
-      await cluster.patch('AppSite', namespace, 'stuck', SKIP);
-      await cluster.deleted('AppSite', namespace, 'stuck');
-      await release(cluster, fault);
-    });
-
-    test('is deleted also when its bench has another database provider meanwhile', async () => {
-      const namespace = await withSites(
-        ['rested', { bench: 'b' }],
-        ['stuck', { bench: 'b', deletionPolicy: 'Delete' }],
-      );
-      const { status } = await cluster.the('AppSite', namespace, 'rested');
-      const dbConfig = { mode: 'operator', mariadbRef: { name: 'company-db' } };
-      await cluster.patch('AppBench', namespace, 'b', { spec: { dbConfig } });
-      const hold = await holdPods(cluster, { 'job-name': 'rested-drop' });
-      await cluster.delete('AppSite', namespace, 'rested');
-      await deleting('AppSite', namespace, 'rested', /Job rested-drop/);
-      const job = await variables(namespace, 'rested-drop');
-      assert.equal(job.get('KEEP_DATA'), '1');
-      assert.equal(job.get('DB_NAME'), at(status, 'database.name'));
-      await release(cluster, hold);
-      await cluster.deleted('AppSite', namespace, 'rested');
-      await cluster.delete('AppSite', namespace, 'stuck');
-      const words =
-        /use "operator"; to delete the site without dropping its data, annotate it with app-operator.io\/skip-drop=true/;
-      await deleting('AppSite', namespace, 'stuck', words);
-      await cluster.patch('AppSite', namespace, 'stuck', SKIP);
-      await cluster.deleted('AppSite', namespace, 'stuck');
-    });
-
-    test('is deleted while it is still being created', async () => {
-      const namespace = await withSites();
-      const hold = await holdPods(cluster, { 'job-name': 'early-init' });
-      await cluster.apply(namespace, aSite('early', { bench: 'b', deletionPolicy: 'Delete' }));
-      await cluster.until('its init Job runs', () => cluster.get('Job', namespace, 'early-init'));
-      await cluster.delete('AppSite', namespace, 'early');
-      await cluster.deleted('AppSite', namespace, 'early');
-      await release(cluster, hold);
-      const dropped = (await cluster.writes({ namespace })).indexOf('patch jobs/early-drop');
-      const stopped = (await cluster.writes({ namespace })).indexOf('delete jobs/early-init');
-      assert.ok(stopped >= 0 && stopped < dropped, 'what makes it stops before it is dropped');
-    });
-
-    for (const deletionPolicy of ['Retain', 'Delete']) {
-      test(`is deleted at once when it was never created for lack of a bench (${deletionPolicy})`, async () => {
-        const namespace = await cluster.namespace();
-        await cluster.apply(namespace, aSite('never', { bench: 'mistyped', deletionPolicy }));
-        await cluster.becomes('AppSite', namespace, 'never', {
-          what: 'is Pending',
-          check: (live) => Boolean(conditionOf(live, 'Ready')),
-        });
-        await cluster.delete('AppSite', namespace, 'never');
-        await cluster.deleted('AppSite', namespace, 'never');
-      });
-    }
-
-    test('is deleted although its spec is refused', async () => {
-      const namespace = await withSites(['first', { bench: 'b', siteName: 'x.example.com' }]);
-      await sleep(1_100);
-      const second = { bench: 'b', siteName: 'x.example.com', deletionPolicy: 'Delete' };
-      await cluster.apply(namespace, aSite('second', second));
-      await cluster.becomes('AppSite', namespace, 'second', {
-        what: 'is refused',
-        check: (live) => Boolean(conditionOf(live, 'Stalled')),
-      });
-      await cluster.delete('AppSite', namespace, 'second');
-      await cluster.deleted('AppSite', namespace, 'second');
-      await cluster.ready('AppSite', namespace, 'first');
-      const writes = await cluster.writes({ namespace });
-      assert.deepEqual(
-        writes.filter((write) => write.includes('second-drop')),
-        [],
-        'nothing is dropped that belongs to the other site',
-      );
     });
   });
 
-  describe('a namespace that is deleted', { concurrency: true }, () => {
-    for (const deletionPolicy of ['Retain', 'Delete']) {
-      test(`takes its bench and its sites with it (${deletionPolicy})`, async () => {
-        const namespace = await cluster.namespace();
-        await cluster.apply(
-          namespace,
-          aBench('b', { deletionPolicy }),
-          aSite('s', { bench: 'b', deletionPolicy }),
-        );
-        await cluster.ready('AppSite', namespace, 's');
-        await cluster.ready('AppBench', namespace, 'b');
-        await cluster.delete('Namespace', '', namespace);
-        await cluster.deleted('Namespace', '', namespace);
+  describe('a namespace with sites', { concurrency: 1 }, () => {
+    let namespace: string;
+    before(async () => {
+      const deletionPolicy = 'Delete';
+      namespace = await withSites(
+        ['kept', { bench: 'b' }],
+        ['dropped', { bench: 'b', deletionPolicy }],
+        ['stuck', { bench: 'b', deletionPolicy, workloads: 'Shared' }],
+        ['first', { bench: 'b', siteName: 'x.example.com', workloads: 'Shared' }],
+      );
+    });
+
+    describe('a site that is deleted', { concurrency: true }, () => {
+      test('keeps its data and Secrets under Retain, and stops its workloads', async () => {
+        const secrets = ['kept-admin-password', 'kept-db', 'kept-encryption-key'];
+        const read = () =>
+          Promise.all(secrets.map((name) => cluster.the('Secret', namespace, name)));
+        const before = await read();
+        const hold = await holdPods(cluster, { 'job-name': 'kept-drop' });
+        await cluster.delete('AppSite', namespace, 'kept');
+        await deleting('AppSite', namespace, 'kept', /^waiting for Job kept-drop: running/);
+        const job = await variables(namespace, 'kept-drop');
+        assert.equal(job.get('KEEP_DATA'), '1');
+        assert.equal(job.has('DB_ROOT_PASSWORD'), false, 'it could not drop the database');
+        await release(cluster, hold);
+        await cluster.deleted('AppSite', namespace, 'kept');
+        const after = await read();
+        for (const [index, { metadata, data }] of after.entries()) {
+          assert.equal(metadata.uid, before[index]?.metadata.uid);
+          assert.deepEqual(data, before[index]?.data);
+          assert.equal(metadata.ownerReferences, undefined);
+        }
+        await cluster.until('the other children are deleted', async () => {
+          const rest = (await left(namespace)).filter((name) => name.includes('/kept'));
+          assert.deepEqual(
+            rest,
+            secrets.map((name) => `Secret/${name}`),
+          );
+          return true;
+        });
       });
-    }
+
+      test('is deleted in order under Delete: workloads, data, Secrets', async () => {
+        const hold = await holdPods(cluster, { 'job-name': 'dropped-drop' });
+        await cluster.delete('AppSite', namespace, 'dropped');
+        const site = await deleting(
+          'AppSite',
+          namespace,
+          'dropped',
+          /^waiting for Job dropped-drop: running/,
+        );
+        assert.equal(conditionOf(site, 'Ready')?.reason, 'Deleting');
+        assert.deepEqual(
+          (await left(namespace)).filter((name) =>
+            /^(Deploy|Service|Ingress).*\/dropped/.test(name),
+          ),
+          [],
+          'the database is no longer used',
+        );
+        const job = await variables(namespace, 'dropped-drop');
+        assert.equal(job.has('KEEP_DATA'), false);
+        assert.equal(job.get('SITE_NAME'), 'dropped.example.com');
+        assert.equal(job.get('DB_ROOT_PASSWORD'), 'from a Secret');
+        await release(cluster, hold);
+        await cluster.deleted('AppSite', namespace, 'dropped');
+        await cluster.until('nothing of it is left', async () => {
+          const rest = (await left(namespace)).filter((name) => name.includes('/dropped'));
+          assert.deepEqual(rest, []);
+          return true;
+        });
+      });
+
+      test('reports why it cannot be dropped, and is deleted when skip-drop is set', async () => {
+        const fault = await failJob(
+          cluster,
+          namespace,
+          'stuck-drop',
+          'app-operator: access denied',
+        );
+        await cluster.delete('AppSite', namespace, 'stuck');
+        const site = await deleting('AppSite', namespace, 'stuck', /access denied/);
+        assert.deepEqual(
+          [conditionOf(site, 'Ready')?.reason, conditionOf(site, 'Ready')?.message],
+          [
+            'JobFailed',
+            'Job stuck-drop: Job has reached the specified backoff limit: access denied; to skip this, annotate the resource with app-operator.io/skip-drop=true',
+          ],
+        );
+        await cluster.patch('AppSite', namespace, 'stuck', SKIP);
+        await cluster.deleted('AppSite', namespace, 'stuck');
+        await release(cluster, fault);
+      });
+
+      test('is deleted also when its bench has another database provider meanwhile', async () => {
+        const namespace = await withSites(
+          ['rested', { bench: 'b', workloads: 'Shared' }],
+          ['stuck', { bench: 'b', deletionPolicy: 'Delete', workloads: 'Shared' }],
+        );
+        const { status } = await cluster.the('AppSite', namespace, 'rested');
+        const dbConfig = { mode: 'operator', mariadbRef: { name: 'company-db' } };
+        await cluster.patch('AppBench', namespace, 'b', { spec: { dbConfig } });
+        const hold = await holdPods(cluster, { 'job-name': 'rested-drop' });
+        await cluster.delete('AppSite', namespace, 'rested');
+        await deleting('AppSite', namespace, 'rested', /Job rested-drop/);
+        const job = await variables(namespace, 'rested-drop');
+        assert.equal(job.get('KEEP_DATA'), '1');
+        assert.equal(job.get('DB_NAME'), at(status, 'database.name'));
+        await release(cluster, hold);
+        await cluster.deleted('AppSite', namespace, 'rested');
+        await cluster.delete('AppSite', namespace, 'stuck');
+        const words =
+          /use "operator"; to delete the site without dropping its data, annotate it with app-operator.io\/skip-drop=true/;
+        await deleting('AppSite', namespace, 'stuck', words);
+        await cluster.patch('AppSite', namespace, 'stuck', SKIP);
+        await cluster.deleted('AppSite', namespace, 'stuck');
+      });
+
+      test('is deleted while it is still being created', async () => {
+        const hold = await holdPods(cluster, { 'job-name': 'early-init' });
+        await cluster.apply(namespace, aSite('early', { bench: 'b', deletionPolicy: 'Delete' }));
+        await cluster.until('its init Job runs', () => cluster.get('Job', namespace, 'early-init'));
+        await cluster.delete('AppSite', namespace, 'early');
+        await cluster.deleted('AppSite', namespace, 'early');
+        await release(cluster, hold);
+        const dropped = (await cluster.writes({ namespace })).indexOf('patch jobs/early-drop');
+        const stopped = (await cluster.writes({ namespace })).indexOf('delete jobs/early-init');
+        assert.ok(stopped >= 0 && stopped < dropped, 'what makes it stops before it is dropped');
+      });
+
+      for (const deletionPolicy of ['Retain', 'Delete']) {
+        test(`is deleted at once when it was never created for lack of a bench (${deletionPolicy})`, async () => {
+          const name = `never-${deletionPolicy.toLowerCase()}`;
+          await cluster.apply(namespace, aSite(name, { bench: 'mistyped', deletionPolicy }));
+          await cluster.becomes('AppSite', namespace, name, {
+            what: 'is Pending',
+            check: (live) => Boolean(conditionOf(live, 'Ready')),
+          });
+          await cluster.delete('AppSite', namespace, name);
+          await cluster.deleted('AppSite', namespace, name);
+        });
+      }
+
+      test('is deleted although its spec is refused', async () => {
+        const second = { bench: 'b', siteName: 'x.example.com', deletionPolicy: 'Delete' };
+        await cluster.apply(namespace, aSite('second', second));
+        await cluster.becomes('AppSite', namespace, 'second', {
+          what: 'is refused',
+          check: (live) => Boolean(conditionOf(live, 'Stalled')),
+        });
+        await cluster.delete('AppSite', namespace, 'second');
+        await cluster.deleted('AppSite', namespace, 'second');
+        await cluster.ready('AppSite', namespace, 'first');
+        const writes = await cluster.writes({ namespace });
+        assert.deepEqual(
+          writes.filter((write) => write.includes('second-drop')),
+          [],
+          'nothing is dropped that belongs to the other site',
+        );
+      });
+    });
+
+    test('that is deleted takes its bench and its sites with it (Retain)', async () => {
+      await cluster.ready('AppSite', namespace, 'first');
+      await cluster.ready('AppBench', namespace, 'b');
+      await cluster.delete('Namespace', '', namespace);
+      await cluster.deleted('Namespace', '', namespace);
+    });
+  });
+
+  test('a namespace that is deleted takes its bench and its sites with it (Delete)', async () => {
+    const namespace = await cluster.namespace();
+    const deletionPolicy = 'Delete';
+    await cluster.apply(
+      namespace,
+      aBench('b', { deletionPolicy }),
+      aSite('s', { bench: 'b', deletionPolicy }),
+    );
+    await cluster.ready('AppSite', namespace, 's');
+    await cluster.ready('AppBench', namespace, 'b');
+    await cluster.delete('Namespace', '', namespace);
+    await cluster.deleted('Namespace', '', namespace);
   });
 });

@@ -235,84 +235,88 @@ describe('pruning', { concurrency: true }, () => {
     });
   }
 
-  test('nothing is pruned before everything that is wanted is applied', async () => {
-    const namespace = await cluster.namespace();
-    await cluster.apply(namespace, aBench('b'), aSite('slow', { bench: 'b' }));
-    await cluster.ready('AppSite', namespace, 'slow');
-    const hold = await holdPods(cluster, { 'job-name': 'slow-init' });
-    const before = await cluster.the('Job', namespace, 'slow-init');
-    await cluster.patch('AppSite', namespace, 'slow', { spec: { workloads: 'Shared' } });
-    await cluster.until('the init Job runs again', async () => {
-      const { metadata } = await cluster.the('Job', namespace, 'slow-init');
-      return metadata.uid !== before.metadata.uid;
+  describe('what is not yet, or not at all, to be pruned:', { concurrency: 1 }, () => {
+    let namespace: string;
+    before(async () => {
+      namespace = await cluster.namespace();
+      const sites = ['slow', 's'].map((name) => aSite(name, { bench: 'busy' }));
+      await cluster.apply(namespace, aBench('busy'), ...sites);
+      for (const name of ['slow', 's']) await cluster.ready('AppSite', namespace, name);
     });
-    await sleep(1_000);
-    const deployment = await cluster.the('Deployment', namespace, 'slow-gunicorn');
-    assert.equal(deployment.metadata.deletionTimestamp, undefined);
-    const site = await cluster.the('AppSite', namespace, 'slow');
-    assert.equal(at(site, 'status.phase'), 'Updating');
-    await release(cluster, hold);
-    await cluster.ready('AppSite', namespace, 'slow');
-    await cluster.deleted('Deployment', namespace, 'slow-gunicorn');
-  });
 
-  test('nothing of a site is pruned while its bench is not ready', async () => {
-    const namespace = await cluster.namespace();
-    await cluster.apply(namespace, aBench('busy'), aSite('s', { bench: 'busy' }));
-    await cluster.ready('AppSite', namespace, 's');
-    const hold = await holdPods(cluster, { 'job-name': 'busy-init' });
-    await cluster.patch('AppBench', namespace, 'busy', { spec: { appsJSON: '["erpnext"]' } });
-    // They come by two watches: the site's change must not be observed first.
-    await cluster.becomes('AppBench', namespace, 'busy', {
-      what: 'is not ready',
-      check: (bench) => Object.is(at(bench, 'status.ready'), false),
-    });
-    await cluster.patch('AppSite', namespace, 's', { spec: { workloads: 'Shared' } });
-    await cluster.becomes('AppSite', namespace, 's', {
-      what: 'waits for its bench',
-      check: (site) => conditionOf(site, 'Ready')?.message === 'waiting for bench busy to be ready',
-    });
-    await sleep(1_000);
-    assert.ok(await cluster.get('Deployment', namespace, 's-gunicorn'));
-    await release(cluster, hold);
-    await cluster.ready('AppSite', namespace, 's');
-    await cluster.deleted('Deployment', namespace, 's-gunicorn');
-  });
-
-  test('a user’s copy of a child is not pruned', async () => {
-    const namespace = await cluster.namespace();
-    await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
-    await cluster.ready('AppSite', namespace, 's');
-    for (const [kind, name] of [
-      ['ConfigMap', 'b-config'],
-      ['Secret', 'b-redis-auth'],
-      ['Service', 's-gunicorn'],
-    ] as const) {
-      const { apiVersion, metadata, data, spec } = await cluster.the(kind, namespace, name);
-      const { labels = {}, annotations = {} } = metadata;
-      await cluster.create(namespace, {
-        apiVersion,
-        kind,
-        metadata: { name: `copy-of-${name}`, labels, annotations },
-        ...(data ? { data } : {}),
-        ...(spec ? { spec: { selector: spec['selector'], ports: spec['ports'] } } : {}),
+    test('nothing is pruned before everything that is wanted is applied', async () => {
+      const hold = await holdPods(cluster, { 'job-name': 'slow-init' });
+      const before = await cluster.the('Job', namespace, 'slow-init');
+      await cluster.patch('AppSite', namespace, 'slow', { spec: { workloads: 'Shared' } });
+      await cluster.until('the init Job runs again', async () => {
+        const { metadata } = await cluster.the('Job', namespace, 'slow-init');
+        return metadata.uid !== before.metadata.uid;
       });
-    }
-    // A full pass over both.
-    await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas: { nginx: 2 } } });
-    await cluster.patch('AppSite', namespace, 's', {
-      spec: { componentReplicas: { gunicorn: 2 } },
+      await sleep(1_000);
+      const deployment = await cluster.the('Deployment', namespace, 'slow-gunicorn');
+      assert.equal(deployment.metadata.deletionTimestamp, undefined);
+      const site = await cluster.the('AppSite', namespace, 'slow');
+      assert.equal(at(site, 'status.phase'), 'Updating');
+      await release(cluster, hold);
+      await cluster.ready('AppSite', namespace, 'slow');
+      await cluster.deleted('Deployment', namespace, 'slow-gunicorn');
     });
-    await cluster.ready('AppBench', namespace, 'b');
-    await cluster.ready('AppSite', namespace, 's');
-    await sleep(1_000);
-    const copies = (await cluster.everything(namespace))
-      .map(nameOf)
-      .filter((name) => name.includes('copy-of'));
-    assert.deepEqual(copies.sort(), [
-      'ConfigMap/copy-of-b-config',
-      'Secret/copy-of-b-redis-auth',
-      'Service/copy-of-s-gunicorn',
-    ]);
+
+    test('a user’s copy of a child is not pruned', async () => {
+      for (const [kind, name] of [
+        ['ConfigMap', 'busy-config'],
+        ['Secret', 'busy-redis-auth'],
+        ['Service', 's-gunicorn'],
+      ] as const) {
+        const { apiVersion, metadata, data, spec } = await cluster.the(kind, namespace, name);
+        const { labels = {}, annotations = {} } = metadata;
+        await cluster.create(namespace, {
+          apiVersion,
+          kind,
+          metadata: { name: `copy-of-${name}`, labels, annotations },
+          ...(data ? { data } : {}),
+          ...(spec ? { spec: { selector: spec['selector'], ports: spec['ports'] } } : {}),
+        });
+      }
+      // A full pass over both.
+      await cluster.patch('AppBench', namespace, 'busy', {
+        spec: { componentReplicas: { nginx: 2 } },
+      });
+      await cluster.patch('AppSite', namespace, 's', {
+        spec: { componentReplicas: { gunicorn: 2 } },
+      });
+      await cluster.ready('AppBench', namespace, 'busy');
+      await cluster.ready('AppSite', namespace, 's');
+      await sleep(1_000);
+      const copies = (await cluster.everything(namespace))
+        .map(nameOf)
+        .filter((name) => name.includes('copy-of'));
+      assert.deepEqual(copies.sort(), [
+        'ConfigMap/copy-of-busy-config',
+        'Secret/copy-of-busy-redis-auth',
+        'Service/copy-of-s-gunicorn',
+      ]);
+    });
+
+    test('nothing of a site is pruned while its bench is not ready', async () => {
+      const hold = await holdPods(cluster, { 'job-name': 'busy-init' });
+      await cluster.patch('AppBench', namespace, 'busy', { spec: { appsJSON: '["erpnext"]' } });
+      // They come by two watches: the site's change must not be observed first.
+      await cluster.becomes('AppBench', namespace, 'busy', {
+        what: 'is not ready',
+        check: (bench) => Object.is(at(bench, 'status.ready'), false),
+      });
+      await cluster.patch('AppSite', namespace, 's', { spec: { workloads: 'Shared' } });
+      await cluster.becomes('AppSite', namespace, 's', {
+        what: 'waits for its bench',
+        check: (site) =>
+          conditionOf(site, 'Ready')?.message === 'waiting for bench busy to be ready',
+      });
+      await sleep(1_000);
+      assert.ok(await cluster.get('Deployment', namespace, 's-gunicorn'));
+      await release(cluster, hold);
+      await cluster.ready('AppSite', namespace, 's');
+      await cluster.deleted('Deployment', namespace, 's-gunicorn');
+    });
   });
 });

@@ -10,21 +10,28 @@ import {
 } from '../../testbed/stand-in/document-script.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite, aUser } from './support/builders.js';
-import { at, conditionOf, type Live } from './support/objects.js';
-import { aShop } from './support/shop.js';
+import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
 
 let cluster: Cluster;
 let script: DocumentScript;
+/** Its bench has the site `shop`, and one more for each test that disturbs others. */
+let namespace: string;
 before(async () => {
   cluster = await startCluster({ audit: true });
   await holdPods(cluster.controlPlane, DOCUMENT_PODS);
   script = new DocumentScript(cluster.controlPlane.api, answer);
   await cluster.operator([], { timeFactor: 5 });
+  namespace = await cluster.namespace();
+  const names = ['shop', 'many', 'closing', 'refusing'];
+  await cluster.apply(namespace, aBench('bench'), ...names.map(sharedSite));
+  for (const name of names) await cluster.ready('AppSite', namespace, name);
 });
 after(async () => {
   await script.stop();
   await cluster.stop();
 });
+
+const sharedSite = (name: string): Manifest => aSite(name, { bench: 'bench', workloads: 'Shared' });
 
 const known = new Set<string>();
 
@@ -47,7 +54,6 @@ const reasonOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?
 
 describe('users of a site', { concurrency: true }, () => {
   test('a user is written once, and its status records it', async () => {
-    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('ann', { roles: ['Blogger', 'Accounts User'] }));
     const user = await cluster.ready('SiteUser', namespace, 'ann');
     assert.equal(at(user, 'status.document'), 'ann@example.com');
@@ -62,7 +68,6 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('a changed field is one more Job, and an unchanged one none', async () => {
-    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('bob'));
     await cluster.ready('SiteUser', namespace, 'bob');
     await cluster.apply(namespace, aUser('bob'));
@@ -74,19 +79,29 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('many at once are few Jobs, and one bad document fails alone', async () => {
-    const namespace = await aShop(cluster);
     const names = Array.from({ length: 120 }, (_, index) => `many-${String(index)}`);
     const before = script.batches.length;
     await Promise.all(
       names.map((name, index) =>
-        cluster.apply(namespace, aUser(name, index === 60 ? { roles: ['No Such Role'] } : {})),
+        cluster.apply(
+          namespace,
+          aUser(name, {
+            siteRef: { name: 'many' },
+            ...(index === 60 ? { roles: ['No Such Role'] } : {}),
+          }),
+        ),
       ),
     );
+    const ofMany = async (): Promise<readonly Live[]> =>
+      (await cluster.list('SiteUser', namespace)).filter(
+        (user) => at(user, 'spec.siteRef.name') === 'many',
+      );
     await cluster.until('all to have a status', async () => {
-      const users = await cluster.list('SiteUser', namespace);
+      const users = await ofMany();
       return users.every((user) => ['Ready', 'Failed'].includes(String(at(user, 'status.phase'))));
     });
-    const users = await cluster.list('SiteUser', namespace);
+    const users = await ofMany();
+    assert.equal(users.length, names.length);
     const failed = users.filter((user) => at(user, 'status.phase') === 'Failed');
     const reported = failed.map((user) => {
       const { reason, message } = conditionOf(user, 'Ready') ?? {};
@@ -104,8 +119,7 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('waits for its site, and is written as soon as the site is Ready', async () => {
-    const namespace = await cluster.namespace();
-    await cluster.apply(namespace, aUser('cid'));
+    await cluster.apply(namespace, aUser('cid', { siteRef: { name: 'late' } }));
     const missing = (live: Live): boolean => reasonOf(live) === 'SiteMissing';
     const user = await cluster.becomes('SiteUser', namespace, 'cid', {
       what: 'waits',
@@ -114,18 +128,13 @@ describe('users of a site', { concurrency: true }, () => {
     assert.equal(at(user, 'status.phase'), 'Pending');
     assert.equal(
       conditionOf(user, 'Ready')?.message,
-      `spec.siteRef.name: there is no AppSite "shop" in namespace ${namespace}`,
+      `spec.siteRef.name: there is no AppSite "late" in namespace ${namespace}`,
     );
-    await cluster.apply(
-      namespace,
-      aBench('bench'),
-      aSite('shop', { bench: 'bench', workloads: 'Shared' }),
-    );
+    await cluster.apply(namespace, sharedSite('late'));
     await cluster.ready('SiteUser', namespace, 'cid');
   });
 
   test('its password comes from a Secret, and is set again when that changes', async () => {
-    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('dan', { passwordSecretRef: { name: 'dan-password' } }));
     const waits = (live: Live): boolean => reasonOf(live) === 'SecretMissing';
     await cluster.becomes('SiteUser', namespace, 'dan', {
@@ -165,7 +174,6 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('its API key is made once, in its Secret', async () => {
-    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('eve', { apiKeySecretRef: { name: 'eve-api' } }));
     const user = await cluster.ready('SiteUser', namespace, 'eve');
     assert.equal(at(user, 'status.apiKeySecret'), 'eve-api');
@@ -182,7 +190,6 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('is deleted after its document is disabled, also while others are written', async () => {
-    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('fay'), aUser('gus', { deletionPolicy: 'Retain' }));
     await cluster.ready('SiteUser', namespace, 'fay');
     await cluster.ready('SiteUser', namespace, 'gus');
@@ -201,17 +208,15 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('the deletion of a site does not block its users', async () => {
-    const namespace = await aShop(cluster);
-    await cluster.apply(namespace, aUser('hal'));
+    await cluster.apply(namespace, aUser('hal', { siteRef: { name: 'closing' } }));
     await cluster.ready('SiteUser', namespace, 'hal');
-    await cluster.delete('AppSite', namespace, 'shop');
+    await cluster.delete('AppSite', namespace, 'closing');
     await cluster.delete('SiteUser', namespace, 'hal');
     await cluster.deleted('SiteUser', namespace, 'hal');
-    await cluster.deleted('AppSite', namespace, 'shop');
+    await cluster.deleted('AppSite', namespace, 'closing');
   });
 
   test('a second resource with the same address is refused, and its deletion leaves the user alone', async () => {
-    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('ida'));
     await cluster.ready('SiteUser', namespace, 'ida');
     await cluster.apply(namespace, aUser('ida-2', { email: 'ida@example.com' }));
@@ -230,8 +235,10 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('the deletion of a resource whose user was never written leaves the user alone', async () => {
-    const namespace = await aShop(cluster);
-    await cluster.apply(namespace, aUser('joy', { roles: ['No Such Role'] }));
+    await cluster.apply(
+      namespace,
+      aUser('joy', { siteRef: { name: 'refusing' }, roles: ['No Such Role'] }),
+    );
     const failed = (live: Live): boolean => reasonOf(live) === 'DocumentFailed';
     await cluster.becomes('SiteUser', namespace, 'joy', { what: 'is refused', check: failed });
     await cluster.delete('SiteUser', namespace, 'joy');
