@@ -45,8 +45,6 @@ const policies: MutatingPolicy[] = [];
 /** What happens to a bench, a site and a SiteJob that are Ready; then they must be as before. */
 interface Case {
   readonly name: string;
-  /** The case before it in the same namespace, which has left everything as it was. */
-  readonly follows?: string;
   /** Before anything is created. */
   readonly prepare?: (namespace: string) => Promise<unknown>;
   readonly manifests?: readonly Manifest[];
@@ -65,14 +63,9 @@ const CASES: readonly Case[] = [
     check: (namespace) => jobsAreGone(namespace),
   },
   { name: 'a tool deletes all finished Jobs', disturb: deleteJobs },
-  {
-    name: 'all statuses are lost',
-    follows: 'a tool deletes all finished Jobs',
-    disturb: wipeStatuses,
-  },
+  { name: 'all statuses are lost', disturb: wipeStatuses },
   {
     name: 'all statuses and all Jobs are lost',
-    follows: 'the annotation of all Jobs is lost',
     disturb: async (namespace) => {
       await deleteJobs(namespace);
       await wipeStatuses(namespace);
@@ -108,10 +101,7 @@ const CASES: readonly Case[] = [
     disturb: (namespace) =>
       eachChild(namespace, undefined, { metadata: { ownerReferences: null } }),
   },
-  {
-    name: 'a backup tool restores everything',
-    disturb: (namespace) => restore(namespace, false),
-  },
+  { name: 'a backup tool restores everything', disturb: (namespace) => restore(namespace, false) },
   {
     name: 'a backup tool restores everything with the old owners',
     disturb: (namespace) => restore(namespace, true),
@@ -136,7 +126,6 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'a user requests another run after the Jobs were deleted',
-    follows: 'the spec changes after the Jobs were deleted, and changes back',
     disturb: async (namespace) => {
       await deleteJobs(namespace);
       const again = { metadata: { annotations: { [runAgain]: '1' } } };
@@ -162,7 +151,6 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'a site is deleted, keeps its data, and is created again',
-    follows: 'a SiteJob is copied under another name, and the copy is deleted',
     disturb: async (namespace) => {
       await cluster.delete('AppSite', namespace, 's');
       await cluster.deleted('AppSite', namespace, 's');
@@ -298,11 +286,10 @@ function dumped({ status: _status, metadata, ...rest }: Live, oldOwners: boolean
   };
 }
 
-/** How often the operator has created each Job; an earlier case in the namespace does not count. */
+/** How often the operator has created each Job. */
 async function createdJobs(namespace: string): Promise<Readonly<Record<string, number>>> {
-  const since = second.get(namespace);
-  const made: Record<string, number> = since ? { ...JOBS } : {};
-  for (const call of await cluster.calls({ namespace, ...(since ? { since } : {}) })) {
+  const made: Record<string, number> = {};
+  for (const call of await cluster.calls({ namespace })) {
     const { resource, name = '' } = call.objectRef ?? {};
     if (resource !== 'jobs' || call.responseStatus?.code !== 201) continue;
     made[name] = (made[name] ?? 0) + 1;
@@ -331,12 +318,9 @@ async function world(namespace: string): Promise<Snapshot> {
 }
 
 const UNDISTURBED: Case = { name: 'nothing happens', disturb: () => Promise.resolve() };
-const FIRST = [UNDISTURBED, ...CASES.filter(({ follows }) => follows === undefined)];
 const namespaces = new Map<string, string>();
-/** Since when the second case of a namespace disturbs it. */
-const second = new Map<string, Date>();
 const failures = new Map<string, unknown>();
-let passed = 0;
+let resting: Date;
 
 /** Creates what a case needs, and disturbs it. */
 async function carryOut({ name, prepare, manifests = PLAIN, disturb }: Case): Promise<void> {
@@ -355,49 +339,39 @@ async function carryOut({ name, prepare, manifests = PLAIN, disturb }: Case): Pr
 before(async () => {
   cluster = await startCluster({ audit: true });
   operators = new ProxiedOperators(cluster);
-  for (const { name } of FIRST) namespaces.set(name, await cluster.namespace());
+  const all = [UNDISTURBED, ...CASES];
+  for (const { name } of all) namespaces.set(name, await cluster.namespace());
   await operators.start(undefined, { namespaces: [...namespaces.values()] });
+  await Promise.all(all.map(carryOut));
+  await atRest(cluster, 'operator');
+  resting = new Date();
+  await sleep(5_000);
 });
 after(async () => {
-  console.log(`recovery: ${CASES.length} cases tried, ${passed} passed`);
   await operators.stop();
   for (const one of policies) one.stop();
   await cluster.stop();
 });
 
-for (const isSecond of [false, true]) {
-  const which = isSecond ? ' for the second time' : '';
-  describe(`everything is as if nothing had happened${which} when`, () => {
-    const cases = CASES.filter(({ follows }) => (follows !== undefined) === isSecond);
-    let resting: Date;
-    before(async () => {
-      for (const { name, follows } of cases) {
-        if (follows === undefined) continue;
-        const namespace = namespaces.get(follows) ?? '';
-        namespaces.set(name, namespace);
-        second.set(namespace, new Date());
-      }
-      await Promise.all((isSecond ? cases : FIRST).map(carryOut));
-      await atRest(cluster, 'operator');
-      resting = new Date();
-      await sleep(5_000);
+describe('everything is as if nothing had happened when', () => {
+  let passed = 0;
+  for (const one of CASES) {
+    test(one.name, async () => {
+      if (failures.has(one.name)) throw failures.get(one.name);
+      const namespace = namespaces.get(one.name) ?? '';
+      const wanted = await world(namespaces.get(UNDISTURBED.name) ?? '');
+      assertSameObjects(await world(namespace), wanted, one.name);
+      assert.deepEqual(await createdJobs(namespace), one.jobs ?? JOBS, 'no Job runs again');
+      assert.deepEqual(await cluster.writes({ namespace, since: resting }), [], 'it is at rest');
+      await settled(namespace);
+      await one.check?.(namespace);
+      passed += 1;
     });
-
-    for (const one of cases) {
-      test(one.name, async () => {
-        if (failures.has(one.name)) throw failures.get(one.name);
-        const namespace = namespaces.get(one.name) ?? '';
-        const wanted = await world(namespaces.get(UNDISTURBED.name) ?? '');
-        assertSameObjects(await world(namespace), wanted, one.name);
-        assert.deepEqual(await createdJobs(namespace), one.jobs ?? JOBS, 'no Job runs again');
-        assert.deepEqual(await cluster.writes({ namespace, since: resting }), [], 'it is at rest');
-        await settled(namespace);
-        await one.check?.(namespace);
-        passed += 1;
-      });
-    }
+  }
+  after(() => {
+    console.log(`recovery: ${CASES.length} cases tried, ${passed} passed`);
   });
-}
+});
 
 describe('a bench keeps its data while it has a site', { concurrency: true }, () => {
   const doomed = (labels = {}): Manifest =>
