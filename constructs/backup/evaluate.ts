@@ -205,8 +205,10 @@ function storedNow(
   if (!report) return defined({ count, backups, lastSuccessfulTime });
   // A backup of the future comes from a wrong clock: for as long as it is the newest, it would hide that
   // backups fail.
-  const end = last?.completionTime ?? '~';
-  const newest = report.backups.find((backup) => backup.complete && backup.startTime <= end);
+  const end = last?.completionTime;
+  const newest = report.backups.find(
+    ({ complete, startTime }) => complete && (end === undefined || startTime <= end),
+  );
   return {
     count: report.count,
     backups: report.backups,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { holdPods } from '../../testbed/controlplane/pods.js';
+import { holdPods, type Interference } from '../../testbed/controlplane/pods.js';
 import {
   DOCUMENT_PODS,
   DocumentScript,
@@ -73,6 +73,12 @@ function hurry(context: TestContext, site: string): void {
     stopped.abort();
     return hurried;
   });
+}
+
+/** Makes the Job of a shop's documents fail with this termination message. */
+function failDocuments(namespace: string, message: string): Promise<Interference> {
+  script.silent.add(namespace);
+  return failJob(cluster, namespace, 'shop-documents', message);
 }
 
 describe('the documents of a site', { concurrency: true }, () => {
@@ -231,11 +237,8 @@ describe('the documents of a site', { concurrency: true }, () => {
     });
 
     test('wait with the reason while their Job fails, and are written afterwards', async () => {
-      script.silent.add(namespace);
-      const fault = await failJob(
-        cluster,
+      const fault = await failDocuments(
         namespace,
-        'shop-documents',
         'app-operator: DatabaseUnreachable: no answer from the database\n',
       );
       await cluster.apply(namespace, aUser('bob'));
@@ -257,8 +260,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     test('that are deleted wait for their Job, and skip it with the annotation', async () => {
       await cluster.apply(namespace, aUser('gus'));
       await cluster.ready('SiteUser', namespace, 'gus');
-      script.silent.add(namespace);
-      const fault = await failJob(cluster, namespace, 'shop-documents', 'app-operator: broken\n');
+      const fault = await failDocuments(namespace, 'app-operator: broken\n');
       await cluster.delete('SiteUser', namespace, 'gus');
       const user = await cluster.becomes('SiteUser', namespace, 'gus', {
         what: 'says why it stays',
@@ -283,11 +285,8 @@ describe('the documents of a site', { concurrency: true }, () => {
     });
 
     test('are requested again, in batches of the same size, when their Job found the site closed', async () => {
-      script.silent.add(namespace);
-      const fault = await failJob(
-        cluster,
+      const fault = await failDocuments(
         namespace,
-        'shop-documents',
         'app-operator: SiteClosed: shop is being upgraded or restored: nothing was done\n',
       );
       // A failure would halve the next Job's number of them.

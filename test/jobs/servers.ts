@@ -299,7 +299,11 @@ export async function runScript(
   });
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
   callOff();
-  const output = Buffer.concat(chunks).toString();
+  return scriptResult(code, Buffer.concat(chunks).toString(), log);
+}
+
+/** The result of a script that has ended; `log` is its `TERMINATION_LOG`. */
+export function scriptResult(code: number | null, output: string, log: string): ScriptResult {
   const terminationMessage = existsSync(log) ? readFileSync(log, 'utf8') : '';
   return { code, output, lastLine: output.trimEnd().split('\n').at(-1) ?? '', terminationMessage };
 }

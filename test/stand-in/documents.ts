@@ -3,7 +3,7 @@
  * came of them.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { after, before, describe } from 'node:test';
@@ -12,7 +12,13 @@ import { admit } from '../../constructs/kit/schema/admit.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import type { Database } from '../jobs/databases.js';
-import { type Env, SCRIPTS, type ScriptResult, temporaryDirectory } from '../jobs/servers.js';
+import {
+  type Env,
+  SCRIPTS,
+  scriptResult,
+  type ScriptResult,
+  temporaryDirectory,
+} from '../jobs/servers.js';
 import { aManifest } from '../unit/schema-manifests.js';
 import { type CommandResult, type Site, Stack, needsImage, realBench } from './fixture.js';
 import { WarmPython } from './warm-python.js';
@@ -121,16 +127,9 @@ export class DocumentSite {
     if (realBench(bench.version) !== undefined) return bench.script('site_documents.py', env);
     const log = join(temporaryDirectory(), 'termination-log');
     const file = join(SCRIPTS, 'site_documents.py');
-    const done = await this.#python().run({
-      file,
-      env: { ...bench.env, ...env, TERMINATION_LOG: log },
-    });
-    const terminationMessage = existsSync(log) ? readFileSync(log, 'utf8') : '';
-    return {
-      ...done,
-      lastLine: done.output.trimEnd().split('\n').at(-1) ?? '',
-      terminationMessage,
-    };
+    const variables = { ...bench.env, ...env, TERMINATION_LOG: log };
+    const { code, output } = await this.#python().run({ file, env: variables });
+    return scriptResult(code, output, log);
   }
 
   #warm: WarmPython | undefined;
