@@ -20,7 +20,6 @@ export type { KubeObject, Resource } from './kit/object.js';
 export { kindId, type ObjectKind } from './kit/object-kind.js';
 export { admit, type Admission } from './kit/schema/admit.js';
 export { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from './kit/settings.js';
-export { DEFAULT_POLICY, type TenantPolicy } from './kit/tenant-policy.js';
 export { synthesize } from './kit/synth.js';
 export { type AnyKind, DEFINITIONS, KINDS } from './registry.js';
 

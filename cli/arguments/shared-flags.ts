@@ -6,7 +6,6 @@ import {
   MAX_ID,
   type Settings,
 } from '../../constructs/kit/settings.js';
-import { DEFAULT_POLICY } from '../../constructs/kit/tenant-policy.js';
 import { environmentVariable, type GivenValues } from '../../runner/config/flag-parser.js';
 import {
   bool,
@@ -14,10 +13,8 @@ import {
   integer,
   namespace,
   oneOf,
-  patterns,
   text,
 } from '../../runner/config/parsers.js';
-import { podSecurityLevel, policyFrom } from '../../runner/config/tenant-policy.js';
 import type { CommandFlag, CommandFlags } from './command.js';
 import { UsageError } from './errors.js';
 
@@ -46,34 +43,7 @@ export const FILE_FLAGS = {
   recursive: enable('read the folders in a folder too', 'R'),
 } satisfies CommandFlags;
 
-/** What the authors of resources may do; the flags of the operator have the same names. */
-export const POLICY_FLAGS = {
-  'allowed-service-accounts': {
-    value: patterns,
-    placeholder: 'PATTERNS',
-    help: 'service accounts of pods, as namespace/name or name with * (default: none but default)',
-  },
-  'allowed-ingress-annotations': {
-    value: patterns,
-    placeholder: 'PATTERNS',
-    help: 'annotations of Ingresses, with *; default stands for the harmless ones (default default)',
-  },
-  'allowed-image-prefixes': {
-    value: patterns,
-    placeholder: 'PREFIXES',
-    help: 'how images of benches, Redis and databases begin (default: all)',
-  },
-  'pod-security-level': {
-    value: podSecurityLevel,
-    placeholder: 'LEVEL',
-    help: `Pod Security Standard that a spec must not exceed (default ${DEFAULT_POLICY.podSecurityLevel})`,
-    complete: ['restricted', 'baseline', 'privileged'],
-  },
-  'shared-hosts': enable('allow sites of several namespaces with one host name'),
-} satisfies CommandFlags;
-
 export const SETTINGS_FLAGS = {
-  ...POLICY_FLAGS,
   'cluster-domain': {
     value: domain(1),
     placeholder: 'NAME',
@@ -165,7 +135,6 @@ export function settingsOf(
     clusterDomain: values['cluster-domain'] ?? DEFAULT_SETTINGS.clusterDomain,
     kedaNamespace: values['keda-namespace'] ?? DEFAULT_SETTINGS.kedaNamespace,
     operatorNamespace: values['operator-namespace'] ?? DEFAULT_SETTINGS.operatorNamespace,
-    policy: policyFrom(values),
   };
 }
 

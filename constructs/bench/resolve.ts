@@ -17,7 +17,6 @@ import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { userProblems } from '../frappe/security.js';
 import { nameOwnerOf, isOlder, refuseSharedName, type NameOwner } from '../frappe/name-conflict.js';
-import { deniedOfBench, refuseDenied } from '../frappe/tenant-policy.js';
 import { isKnownQueue, WORKER_COMPONENTS, workerGroups } from '../frappe/worker.js';
 import {
   scaledToZero,
@@ -89,7 +88,6 @@ export interface SiteEntry extends NameOwner {
 export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInputs {
   const problems = benchProblems(bench);
   if (problems.length > 0) throw Stalled.invalid(problems);
-  refuseDenied(deniedOfBench(bench, reader.settings));
   refuseSharedName(bench, 'AppSite', reader);
   const { namespace = 'default', name } = bench.metadata;
   for (const secret of referencedSecrets(bench)) {

@@ -26,7 +26,6 @@ import { caOf, tlsPlan } from './database-tls.js';
 import { frappeImage, type FrappeImage } from './image.js';
 import type { ComponentPodTemplates } from './pod-template.js';
 import { templateProblems } from './pod-template-rules.js';
-import { deniedOfBench, refuseDeniedOther } from './tenant-policy.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
 
 /** What a bench offers to its own pods and to its sites, with every default decided. */
@@ -102,8 +101,8 @@ function benchRecord({
 
 /**
  * What of a bench is decided by its spec, the operator's settings and the platform alone.
- * @throws Stalled where the administrator's policy does not allow the spec, or a pod template would
- *   break the pods: then nothing of the bench or in its sites is written
+ * @throws Stalled where a pod template would break the pods: then nothing of the bench or in its sites
+ *   is written
  */
 export function benchModel(
   bench: AppBench,
@@ -113,7 +112,6 @@ export function benchModel(
   const { settings } = reader;
   const name = bench.metadata.name;
   const namespace = bench.metadata.namespace ?? 'default';
-  refuseDeniedOther({ kind: 'AppBench', name }, deniedOfBench(bench, settings));
   refuseInvalidOther({ kind: 'AppBench', name }, benchTemplateProblems(bench));
   const operatorServer = serverRef(bench);
   const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
@@ -147,7 +145,7 @@ export function benchModel(
   };
 }
 
-/** What is wrong with the pod templates of a bench, whatever the policy. */
+/** What is wrong with the pod templates of a bench. */
 export function benchTemplateProblems(bench: AppBench): readonly Problem[] {
   return templateProblems(bench.spec.componentPodTemplates, {
     group: metadataKeysOf(bench).group,

@@ -12,7 +12,6 @@ export const WORKLOAD_REASONS = {
   SecretMissing: 'missing',
   ClaimMissing: 'missing',
   ClaimUnusable: 'invalid',
-  PolicyViolation: 'invalid',
   WithoutEffect: 'invalid',
   DeploymentFailed: 'failure',
   PersistentVolumeClaimFailed: 'failure',
@@ -40,5 +39,4 @@ export const AUTOSCALING_REASONS = {
 export const SITE_REASONS = {
   SiteMissing: 'missing',
   SiteNotReady: 'waiting',
-  PolicyViolation: 'invalid',
 } as const satisfies Reasons;

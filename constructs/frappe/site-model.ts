@@ -7,14 +7,12 @@ import type { ClusterReader } from '../kit/kind.js';
 import { isPaused } from '../kit/annotations.js';
 import type { MetadataKeys } from '../kit/metadata-keys.js';
 import { benchNames } from '../kit/names.js';
-import type { Settings } from '../kit/settings.js';
 import type { AppSite } from '../site/api.js';
 import { withoutIgnoredApps } from './apps.js';
 import { benchModel, refuseInvalidOther, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
 import { belowPodTemplate, mergedTemplates, type RawTemplates } from './pod-template.js';
 import { templateProblems } from './pod-template-rules.js';
-import { deniedOfTemplate, deniedOfTemplates, refuseDeniedOther } from './tenant-policy.js';
 
 /** A site, for Jobs that run in it: their pods are like the site's own. */
 export interface SiteModel {
@@ -89,7 +87,7 @@ export function viewSite(resource: SiteReference, reader: ClusterReader): SiteVi
       name,
       namespace,
       siteName: site.siteName,
-      bench: { ...siteBench(bench, { name, ...site }, reader.settings), image },
+      bench: { ...siteBench(bench, { name, ...site }), image },
     },
     blocked: site.notUsable === undefined ? undefined : notReady(site.notUsable),
   };
@@ -194,27 +192,17 @@ export interface SiteTemplates {
   readonly componentPodTemplates?: RawTemplates | undefined;
 }
 
-/** @throws Stalled where the administrator's policy does not allow the site's pod templates, or one is invalid */
-function siteBench(
-  bench: BenchModel,
-  site: SiteTemplates & { readonly name: string },
-  settings: Settings,
-): BenchModel {
-  const { name, podTemplate, componentPodTemplates } = site;
-  const { namespace, metadataKeys } = bench;
-  refuseDeniedOther({ kind: 'AppSite', name }, [
-    ...deniedOfTemplate(podTemplate, namespace, settings),
-    ...deniedOfTemplates(componentPodTemplates, namespace, settings),
-  ]);
+/** @throws Stalled where a pod template of the site is invalid */
+function siteBench(bench: BenchModel, site: SiteTemplates & { readonly name: string }): BenchModel {
   refuseInvalidOther(
-    { kind: 'AppSite', name },
-    siteTemplateProblems(site, { benchName: bench.name, metadataKeys, bench }),
+    { kind: 'AppSite', name: site.name },
+    siteTemplateProblems(site, { benchName: bench.name, metadataKeys: bench.metadataKeys, bench }),
   );
   return withTemplates(bench, site);
 }
 
 /**
- * What is wrong with the pod templates of a site, whatever the policy.
+ * What is wrong with the pod templates of a site.
  * @param bench undefined where it is not read: nothing is checked that may come from it
  */
 export function siteTemplateProblems(

@@ -2,7 +2,6 @@ import { ApiObject, type ApiObjectProps, Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
-import type { TenantPolicy } from '../kit/tenant-policy.js';
 import { type AnyKind, DEFINITIONS, KINDS } from '../registry.js';
 import { OperatorAccess } from './access.js';
 import { crdOf } from './crd.js';
@@ -71,8 +70,6 @@ export interface InstallProps {
    * only clients that the webhooks answer: the API server's. @default every client is answered
    */
   readonly webhookClientCa?: string | undefined;
-  /** What authors of resources may do. @default DEFAULT_POLICY */
-  readonly policy?: Partial<TenantPolicy>;
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string;
   /** The kinds whose CRDs are installed. @default all */
@@ -90,7 +87,7 @@ export interface InstallProps {
 export class InstallChart extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
     super(scope, id, { disableResourceNameHashes: true });
-    const { image, replicas = 1, platformIds = false, limitEgress = false, policy = {} } = props;
+    const { image, replicas = 1, platformIds = false, limitEgress = false } = props;
     const { metricsNamespace, kedaNamespace, plainMetrics } = props;
     const common = commonProps(props);
     const { namespace, namespaced, webhooks } = common;
@@ -105,7 +102,7 @@ export class InstallChart extends Chart {
     const network = { namespace, webhooks, egress: limitEgress, metricsNamespace, plainMetrics };
     new OperatorNetwork(this, 'network', network);
     const { webhookClientCa } = props;
-    const settings = { kedaNamespace, webhookClientCa, plainMetrics, policy };
+    const settings = { kedaNamespace, webhookClientCa, plainMetrics };
     new Manager(this, 'manager', { ...common, image, replicas, platformIds, ...settings });
     if (webhooks) new Webhooks(this, 'webhooks', common);
   }

@@ -2,7 +2,6 @@ import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
 import { DEFAULT_IDS as IDS, DEFAULT_SETTINGS } from '../kit/settings.js';
-import { policyFlags, type TenantPolicy } from '../kit/tenant-policy.js';
 import {
   CONTROL_PLANE,
   OPERATOR,
@@ -26,8 +25,6 @@ export interface ManagerProps {
   readonly namespaced?: boolean | undefined;
   /** Whether the platform assigns the ids of the pods that it makes. @default false */
   readonly platformIds?: boolean | undefined;
-  /** What authors of resources may do. */
-  readonly policy: Partial<TenantPolicy>;
   /** Whether it serves admission webhooks. */
   readonly webhooks: boolean;
   /** ConfigMap with the authorities of the only webhook clients. @default every client */
@@ -159,7 +156,7 @@ function container(props: ManagerProps): k8s.Container {
 }
 
 function managerArgs(props: ManagerProps): string[] {
-  const { apiGroup, watchNamespaces = [], namespaced, webhooks, policy } = props;
+  const { apiGroup, watchNamespaces = [], namespaced, webhooks } = props;
   const { kedaNamespace = DEFAULT_SETTINGS.kedaNamespace } = props;
   return [
     '--leader-elect',
@@ -181,6 +178,5 @@ function managerArgs(props: ManagerProps): string[] {
     ...(props.webhookClientCa === undefined
       ? []
       : [`--webhook-client-ca-file=${CLIENT_CA.folder}/ca.crt`]),
-    ...policyFlags(policy),
   ];
 }

@@ -1,5 +1,3 @@
-import { DEFAULT_POLICY, type TenantPolicy } from './tenant-policy.js';
-
 /**
  * What the operator's administrator decides for every resource. The runner reads it from its flags
  * and environment.
@@ -18,11 +16,6 @@ export interface Settings {
   readonly kedaNamespace: string;
   /** The namespace that this operator runs in. */
   readonly operatorNamespace: string;
-  /**
-   * What authors of resources may do.
-   * @default DEFAULT_POLICY, also for each field that is missing
-   */
-  readonly policy?: Partial<TenantPolicy>;
 }
 
 /** The settings of an operator without flags. */
@@ -30,7 +23,6 @@ export const DEFAULT_SETTINGS: Settings = {
   clusterDomain: 'cluster.local',
   kedaNamespace: 'keda',
   operatorNamespace: 'app-operator-system',
-  policy: DEFAULT_POLICY,
 };
 
 /**

@@ -11,7 +11,6 @@ import { Stalled, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { HOST_GRANT, metadataKeysOf } from '../kit/metadata-keys.js';
 import type { KubeObject } from '../kit/object.js';
-import { policyOf } from '../kit/tenant-policy.js';
 import type { AppSite } from './api.js';
 import { hostsOf } from './hosts.js';
 
@@ -59,7 +58,6 @@ export function foreignHosts(
   suffix: string | undefined,
   reader: ClusterReader,
 ): readonly Problem[] {
-  if (policyOf(reader.settings).sharedHosts) return [];
   const { namespace = 'default' } = site.metadata;
   const served = publicHosts(site.spec, suffix);
   return hostsOf(site.spec, suffix)

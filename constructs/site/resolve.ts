@@ -11,7 +11,6 @@ import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { refuseSharedName } from '../frappe/name-conflict.js';
 import { benchOffer, siteTemplateProblems, withTemplates } from '../frappe/site-model.js';
-import { refuseDenied } from '../frappe/tenant-policy.js';
 import { isKnownQueue, WORKER_COMPONENTS, workerGroups } from '../frappe/worker.js';
 import { scaledToZero, foreignScalers, type WorkersWanted } from '../frappe/worker-scaling.js';
 import { INTEGRATIONS } from '../integrations/index.js';
@@ -30,7 +29,6 @@ import { refuseForeignHosts } from './foreign-hosts.js';
 import { refuseLongHost, refuseTakenHosts } from './hosts.js';
 import { initRun } from './init.js';
 import type { SiteInputs, SiteUpgradeInputs, SiteRestoreInputs } from './inputs.js';
-import { deniedOfDatabase, deniedOfSite } from './tenant-policy.js';
 import { resolveRestore } from './restore.js';
 import { resolveRoute, type RouteSources } from './routes.js';
 import { resolveTls } from './tls.js';
@@ -42,7 +40,6 @@ export function resolveSite(
   reader: ClusterReader,
   integrations: readonly Integration[] = INTEGRATIONS,
 ): SiteInputs {
-  refuseDenied(deniedOfSite(site, reader.settings));
   refuseInvalidTemplates(site, undefined);
   refuseSharedName(site, 'AppBench', reader);
   const read = readBench(site, reader);
@@ -58,7 +55,6 @@ export function resolveSite(
   const settings = settingProblems(model.database.provider, site.spec.dbConfig.settings);
   if (settings.length > 0) throw Stalled.invalid(settings);
   const database = databasePlan(site, model);
-  refuseDenied(deniedOfDatabase(site, database, reader.settings));
   requireClaims(
     site,
     [

@@ -1,4 +1,3 @@
-import { policyFrom } from './tenant-policy.js';
 import {
   DEFAULT_SETTINGS,
   type DEFAULT_IDS,
@@ -94,7 +93,6 @@ export function parseConfig(
       clusterDomain: values['cluster-domain'],
       kedaNamespace: values['keda-namespace'],
       operatorNamespace: podNamespace || DEFAULT_SETTINGS.operatorNamespace,
-      policy: policyFrom(values),
     },
   });
 }

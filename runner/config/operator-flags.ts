@@ -1,7 +1,5 @@
-import { podSecurityLevel } from './tenant-policy.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, MAX_ID } from '../../constructs/kit/settings.js';
-import { DEFAULT_POLICY } from '../../constructs/kit/tenant-policy.js';
 import type { ConfigFlag, Parser } from './flag-parser.js';
 import {
   bindAddress,
@@ -15,7 +13,6 @@ import {
   namespaces,
   oneOf,
   orNone,
-  patterns,
   text,
 } from './parsers.js';
 
@@ -126,31 +123,6 @@ export const FLAGS = {
     '',
     "Kubeconfig file; the pod's service account, then ~/.kube/config, when not given.",
     'KUBECONFIG',
-  ),
-  'allowed-service-accounts': flag(
-    patterns,
-    '',
-    "Service accounts of pods, as namespace/name or name with * for any text; each namespace's default always is.",
-  ),
-  'allowed-ingress-annotations': flag(
-    patterns,
-    DEFAULT_POLICY.allowedIngressAnnotations.join(','),
-    'Annotations of the Ingress of a site, with * for any text; default stands for the list of harmless ones.',
-  ),
-  'allowed-image-prefixes': flag(
-    patterns,
-    '',
-    'How images of benches, Redis and databases begin, such as registry.example.com/erp; all when not given.',
-  ),
-  'pod-security-level': flag(
-    podSecurityLevel,
-    DEFAULT_POLICY.podSecurityLevel,
-    'Pod Security Standard that a spec must not exceed.',
-  ),
-  'shared-hosts': flag(
-    bool,
-    String(DEFAULT_POLICY.sharedHosts),
-    'Allow sites of several namespaces with one host name.',
   ),
   'shutdown-timeout': flag(
     duration('0s'),

@@ -98,18 +98,6 @@ export const namespaces: Parser<readonly string[]> = {
   },
 };
 
-/** Comma-separated texts without spaces and duplicates, such as patterns; an empty text gives none. */
-export const patterns: Parser<readonly string[]> = {
-  allowed: 'texts without spaces, separated by commas',
-  parse: (value) => {
-    const parts = value
-      .split(',')
-      .map((part) => part.trim())
-      .filter(Boolean);
-    return parts.some((part) => /\s/.test(part)) ? undefined : [...new Set(parts)];
-  },
-};
-
 /** One name, or an empty text. */
 export const namespace: Parser<string> = {
   allowed: 'the name of a namespace',

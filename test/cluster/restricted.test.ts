@@ -34,8 +34,7 @@ describe('in a namespace that takes only restricted pods', () => {
     await cluster.until('its service account', () =>
       cluster.get('ServiceAccount', namespace, 'default'),
     );
-    // The operator allows more than the namespace does.
-    await cluster.operator(['--pod-security-level=baseline'], { namespaces: [namespace] });
+    await cluster.operator([], { namespaces: [namespace] });
   });
   after(() => cluster.stop());
 

@@ -41,8 +41,6 @@ const BENCH_SPEC = {
   workerAutoscaling: { short: { enabled: true } },
   componentReplicas: { gunicorn: 2 },
 };
-/** Otherwise some of these words would be refused. */
-const POLICY = { allowedServiceAccounts: ['zz-account'], allowedIngressAnnotations: ['*'] };
 const SITE_SPEC = {
   siteName: 'zz-site.example',
   domain: 'zz-domain.example',
@@ -121,7 +119,7 @@ function objects(): readonly KubeObject[] {
           metadata: { ...other.metadata, namespace: 'zz-ns' },
         })),
       ],
-      { serves: [...KEDA, Certificate, ...DATABASE_OPERATORS], settings: { policy: POLICY } },
+      { serves: [...KEDA, Certificate, ...DATABASE_OPERATORS] },
     );
     return [bench, site].flatMap((resource) => {
       const kind = kindOf(resource);

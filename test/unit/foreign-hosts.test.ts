@@ -73,14 +73,10 @@ const ingress = (
 const message = (host = HOST) =>
   `Invalid value: "${host}": another namespace has this host name; choose another one, or ask its owner to annotate its AppSite or Ingress with ${GRANT}=default`;
 
-function resolved(
-  site: AppSite,
-  objects: readonly KubeObject[],
-  sharedHosts = false,
-): Stalled | undefined {
+function resolved(site: AppSite, objects: readonly KubeObject[]): Stalled | undefined {
   const all = [benchOf('default'), ...objects];
   try {
-    siteKind.resolve(site, aReader(all, { settings: { policy: { sharedHosts } } }));
+    siteKind.resolve(site, aReader(all));
   } catch (error) {
     if (error instanceof Stalled) return error;
     throw error;
@@ -254,7 +250,6 @@ describe('a host name of another namespace', () => {
       assert.equal(error?.message, refused ? `spec.siteName: ${message()}` : undefined);
       if (error) assert.equal(error.reason, 'HostTaken');
       assert.equal(error?.releasesNames ?? false, false, 'no child is deleted');
-      assert.equal(resolved(site, objects, true), undefined, '--shared-hosts');
     });
   }
 

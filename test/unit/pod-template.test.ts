@@ -23,8 +23,6 @@ import {
 import type { CheckedTemplate } from '../../constructs/frappe/pod-template-types.js';
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import type { TenantPolicy } from '../../constructs/kit/tenant-policy.js';
-import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 import { unreadable } from '../../runner/admission/given-to-pods.js';
 import type { Read } from '../../runner/admission/author-access.js';
 import { validate } from '../../runner/admission/validate.js';
@@ -37,27 +35,24 @@ type Fields = Readonly<Record<string, unknown>>;
 const SECRET = aSecret('demo-bench-redis-auth');
 
 /** What admission says about a bench or a site. */
-function messages(resource: Resource, policy: Partial<TenantPolicy> = {}): readonly string[] {
+function messages(resource: Resource): readonly string[] {
   const kind = kindOf(resource);
-  const settings = { ...DEFAULT_SETTINGS, policy };
   const others = resource.kind === 'AppSite' ? [aReadyBench(), SECRET] : [SECRET];
   const { problems, warnings } = validate({
     kind,
     group: 'app-operator.io',
     object: resource,
     old: undefined,
-    reader: aReader([resource, ...others], { settings }),
-    settings,
+    reader: aReader([resource, ...others]),
   });
   const all = problems.length > 0 ? problems : warnings;
   return all.map(({ path, message }) => `${path}: ${message}`);
 }
 
 /** What a reconcile says, as the Ready condition has it. */
-function stalled(resource: Resource, policy: Partial<TenantPolicy> = {}): string | undefined {
-  const settings = { ...DEFAULT_SETTINGS, policy };
+function stalled(resource: Resource): string | undefined {
   try {
-    kindOf(resource).resolve(resource, aReader([resource, aReadyBench(), SECRET], { settings }));
+    kindOf(resource).resolve(resource, aReader([resource, aReadyBench(), SECRET]));
     return undefined;
   } catch (error) {
     if (error instanceof Stalled) return error.message;
@@ -100,7 +95,6 @@ const OWN = `${AT}.containers[0]`;
 const WORKER = 'spec.componentPodTemplates.workers.spec.containers[0]';
 const HIDES = "which the operator's container needs; mount it elsewhere";
 const TAKES = 'a template may set env, envFrom, volumeMounts';
-const OTHERS = 'the administrator of the cluster allows others by --pod-security-level';
 const USE = 'use another name';
 const nothing = (what: string): string => `Required value: give one of ${what}`;
 const SOURCES = 'configMap, secret, emptyDir, persistentVolumeClaim';
@@ -256,32 +250,6 @@ for (const [group, cases] of Object.entries(BAD)) {
     }
   });
 }
-
-describe('the policy of the administrator holds in pod templates', () => {
-  const CASES: readonly (readonly [string, Resource, string, Partial<TenantPolicy>?])[] = [
-    ['a service account', pod('gunicorn', { serviceAccountName: 'powerful' }), `${AT}.serviceAccountName: Unsupported value: "powerful": the allowed service accounts in namespace default are: default; the administrator of the cluster allows others by --allowed-service-accounts`], // prettier-ignore
-    ['an image of a sidecar', sidecar({}), `${OWN}.image: Unsupported value: "logs:1": the allowed prefixes of images are: docker.io/frappe/, redis, mariadb; the administrator of the cluster allows others by --allowed-image-prefixes`, { allowedImagePrefixes: ['docker.io/frappe/', 'redis', 'mariadb'] }], // prettier-ignore
-    ['an escalation', sidecar({ securityContext: { allowPrivilegeEscalation: true } }), `${OWN}.securityContext.allowPrivilegeEscalation: Unsupported value: true: Pod Security restricted allows: false; ${OTHERS}=baseline`], // prettier-ignore
-    ['capabilities that are kept', sidecar({ securityContext: { capabilities: { drop: ['NET_RAW'] } } }), `${OWN}.securityContext.capabilities.drop: Unsupported value: ["NET_RAW"]: Pod Security restricted allows: a list with ALL; ${OTHERS}=baseline`], // prettier-ignore
-    ['a capability', sidecar({ securityContext: { capabilities: { add: ['CHOWN'] } } }), `${OWN}.securityContext.capabilities.add: Unsupported value: ["CHOWN"]: Pod Security restricted allows: NET_BIND_SERVICE; ${OTHERS}=baseline`], // prettier-ignore
-    ['a capability of the node', sidecar({ securityContext: { capabilities: { add: ['SYS_ADMIN'] } } }), `${OWN}.securityContext.capabilities.add: Unsupported value: ["SYS_ADMIN"]: Pod Security baseline allows: AUDIT_WRITE, CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, MKNOD, NET_BIND_SERVICE, SETFCAP, SETGID, SETPCAP, SETUID, SYS_CHROOT; ${OTHERS}=privileged`, { podSecurityLevel: 'baseline' }], // prettier-ignore
-    ['a profile that is off', benchWith('gunicorn', { metadata: { annotations: { 'container.apparmor.security.beta.kubernetes.io/gunicorn': 'unconfined' } } }), `${ROOT}.metadata.annotations[container.apparmor.security.beta.kubernetes.io/gunicorn]: Unsupported value: "unconfined": Pod Security allows: runtime/default, localhost/*; ${OTHERS}=privileged`], // prettier-ignore
-  ];
-  for (const [what, resource, message, policy] of CASES) {
-    test(what, () => {
-      assert.deepEqual(messages(resource, policy), [message]);
-      assert.equal(stalled(resource, policy), message);
-    });
-  }
-  test('and what it allows is admitted', () => {
-    const wanted = sidecar({ securityContext: { capabilities: { add: ['CHOWN'] } } });
-    assert.deepEqual(messages(wanted, { podSecurityLevel: 'baseline' }), []);
-    assert.deepEqual(
-      messages(sidecar({ securityContext: { capabilities: { add: ['NET_BIND_SERVICE'] } } })),
-      [],
-    );
-  });
-});
 
 describe('a template that is not valid', () => {
   const bad = pod('gunicorn', { containers: [{ name: 'gunicorn', command: ['sh'] }] });

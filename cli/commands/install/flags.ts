@@ -2,7 +2,7 @@ import type { Parser } from '../../../runner/config/flag-parser.js';
 import { domain, integer, namespace, namespaces } from '../../../runner/config/parsers.js';
 import { MAX_SHARDS } from '../../../runner/config/operator-flags.js';
 import type { CommandFlags } from '../../arguments/command.js';
-import { API_GROUP_FLAGS, enable, POLICY_FLAGS } from '../../arguments/shared-flags.js';
+import { API_GROUP_FLAGS, enable } from '../../arguments/shared-flags.js';
 
 const imageName: Parser<string> = {
   allowed: 'a container image, such as registry.example.com/app-operator:1.0',
@@ -62,6 +62,5 @@ export const INSTALL_FLAGS = {
     placeholder: 'NAME',
     help: "namespace of KEDA's operator (default keda)",
   },
-  ...POLICY_FLAGS,
   ...API_GROUP_FLAGS,
 } satisfies CommandFlags;

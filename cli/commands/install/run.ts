@@ -1,7 +1,6 @@
 import { defined } from '../../../constructs/kit/defined.js';
 import { VERSION } from '../../../runner/version.js';
 import type { Run } from '../../arguments/command.js';
-import { policyFrom } from '../../../runner/config/tenant-policy.js';
 import { UsageError } from '../../arguments/errors.js';
 import { MAX_REPLICAS, type INSTALL_FLAGS } from './flags.js';
 import { installManifest } from './manifest.js';
@@ -16,7 +15,6 @@ export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
   const out = installManifest({
     version: VERSION,
     namespaced,
-    policy: policyFrom(values),
     platformIds: values['platform-ids'] ?? false,
     limitEgress: values['limit-egress'] ?? false,
     plainMetrics: values['plain-metrics'] ?? false,

@@ -110,7 +110,6 @@ function adaptContainer({ env = [], ...container }: Container, tokens: Tokens): 
       ...container.args.map((argument) =>
         argument.startsWith(LOG_LEVEL) ? LOG_LEVEL + tokens.value('.Values.logLevel') : argument,
       ),
-      tokens.lines(() => POLICY_ARGS),
       tokens.lines(() => EXTRA_ARGS),
     ],
     [tokens.lines((indent) => [
@@ -134,25 +133,6 @@ const PULL_SECRETS = [
 const PRIORITY = [
   '{{- with .Values.priorityClassName }}',
   'priorityClassName: {{ . | quote }}',
-  '{{- end }}',
-];
-const POLICY_ARGS = [
-  '{{- with .Values.tenantPolicy }}',
-  '{{- with .allowedServiceAccounts }}',
-  '- {{ join "," . | printf "--allowed-service-accounts=%s" | quote }}',
-  '{{- end }}',
-  '{{- if ne (join "," .allowedIngressAnnotations) "default" }}',
-  '- {{ join "," .allowedIngressAnnotations | printf "--allowed-ingress-annotations=%s" | quote }}',
-  '{{- end }}',
-  '{{- with .allowedImagePrefixes }}',
-  '- {{ join "," . | printf "--allowed-image-prefixes=%s" | quote }}',
-  '{{- end }}',
-  '{{- if ne .podSecurityLevel "restricted" }}',
-  '- --pod-security-level={{ .podSecurityLevel }}',
-  '{{- end }}',
-  '{{- if .sharedHosts }}',
-  '- --shared-hosts',
-  '{{- end }}',
   '{{- end }}',
 ];
 const EXTRA_ARGS = ['{{- range .Values.extraArgs }}', '- {{ . | quote }}', '{{- end }}'];

@@ -1,7 +1,6 @@
 import { CONTROL_PLANE, OPERATOR_LABELS } from '../../../constructs/install/identity.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, MAX_ID } from '../../../constructs/kit/settings.js';
 import { MAX_SHARDS } from '../../../runner/config/operator-flags.js';
-import { DEFAULT_POLICY } from '../../../constructs/kit/tenant-policy.js';
 import type { Group, Value, Values } from './values.js';
 
 /** Fields of the operator's Deployment whose values are the defaults of the chart. */
@@ -43,7 +42,6 @@ export function operatorValues(lifted: Lifted): Values {
     ...imageValues(lifted),
     ...scopeValues(),
     ...idValues(),
-    ...tenantValues(),
     ...processValues(lifted),
     ...podValues(lifted),
     ...networkValues(),
@@ -118,34 +116,6 @@ function idValues(): Values {
         fsGroup: id(DEFAULT_IDS.defaultFsGroup, 0, 'Group of volumes.'),
       },
     ),
-  };
-}
-
-function tenantValues(): Values {
-  const { podSecurityLevel, sharedHosts, allowedIngressAnnotations } = DEFAULT_POLICY;
-  const pattern = { pattern: '^[^\\s,]+$' };
-  return {
-    tenantPolicy: group('What the authors of benches and sites may do through the operator.', {
-      allowedServiceAccounts: strings(
-        "Service accounts of pods, as namespace/name or name with * for any text; each namespace's default always is.",
-        pattern,
-      ),
-      allowedIngressAnnotations: list(
-        allowedIngressAnnotations,
-        'Annotations of the Ingress of a site, with * for any text; default stands for the list of harmless ones.',
-        { type: 'string', minLength: 1, ...pattern },
-      ),
-      allowedImagePrefixes: strings(
-        'How images of benches, Redis and databases begin; all when empty.',
-        pattern,
-      ),
-      podSecurityLevel: value(
-        podSecurityLevel,
-        'Pod Security Standard that a spec must not exceed.',
-        { enum: ['restricted', 'baseline', 'privileged'] },
-      ),
-      sharedHosts: flag(sharedHosts, 'Allow sites of several namespaces with one host name.'),
-    }),
   };
 }
 
