@@ -1,5 +1,6 @@
 import type { ConditionResult } from '../../constructs/kit/condition.js';
 import { isPaused } from '../../constructs/kit/annotations.js';
+import { equal } from '../../constructs/kit/equal.js';
 import {
   joined,
   keyOfObject,
@@ -10,7 +11,7 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { referenceName } from '../../constructs/kit/reference.js';
 import type { AnyKind } from '../../constructs/registry.js';
-import { isNotFound } from '../api/api-error.js';
+import { isConflict, isNotFound } from '../api/api-error.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
@@ -67,6 +68,8 @@ export class Controller {
   readonly #repairs = new Map<string, readonly number[]>();
   /** The last event of resources whose status cannot take its reason: uid and reason. */
   readonly #eventsWithoutStatus = new Map<string, string>();
+  /** The types of conditions that other field managers have added, by resource. */
+  readonly #foreignConditions = new Map<string, ReadonlySet<string>>();
   #watchProblems = '';
   readonly #statusTurns = new StatusTurns();
 
@@ -162,7 +165,9 @@ export class Controller {
       if (report.errorType) metrics.failed(this.name, report.errorType);
     } catch (error) {
       metrics.failed(this.name, errorTypeOf(error));
-      line.error('reconciliation failed', { error, failures: this.queue.failures(key) + 1 });
+      // A conflict is no defect: the next attempt has the present version.
+      const level = isConflict(error) ? 'debug' : 'error';
+      line[level]('reconciliation failed', { error, failures: this.queue.failures(key) + 1 });
       throw error;
     } finally {
       metrics.reconciled(this.name, result, (monotonic() - started) / 1000);
@@ -207,6 +212,8 @@ export class Controller {
     const current = this.#resource(key);
     // Another resource of this name has not done what the report says.
     if (!current || current.metadata.uid !== reconciled.metadata.uid) return;
+    // The report was made from a status that has changed meanwhile: that change has enqueued the key.
+    if (!equal(current.status, reconciled.status)) return;
     const postponedMs = await this.#writeStatus(key, current, report);
     // A request is withdrawn only after its result is in the status.
     this.#setBatchObjects(key, report.statusResult.batchObjects ?? []);
@@ -226,8 +233,8 @@ export class Controller {
     const { kind, now } = this.props;
     const status = statusOf(kind, resource, this.#withWatches(report), new Date(now()));
     this.#measure(resource, status);
-    if (!isPaused(resource)) await this.#recordStatus(resource, status);
-    const changed = difference(kind, this.#stored(key)?.status, status);
+    const recorded = isPaused(resource) ? resource : await this.#recordStatus(resource, status);
+    const changed = difference(kind, this.#withoutForeignConditions(key), status);
     // If the next reconcile reads the status, an unwritten one would reconcile again and again.
     if (changed === 'minor' && report.statusResult.reconcileAgain !== true) {
       const rest = this.#statusTurns.until(key, this.props.monotonic());
@@ -237,7 +244,7 @@ export class Controller {
     this.#statusTurns.forget(key);
     if (changed === 'none') return undefined;
     // What is no object cannot take a condition; whoever stored it sees the event.
-    if (!isStatusLost(resource)) await this.#applyStatus(resource, status);
+    if (!isStatusLost(resource)) await this.#applyStatus(recorded, status);
     // After the status: while it cannot be written, each attempt would record the event again.
     this.#recordEvent(key, resource, status);
     return undefined;
@@ -252,23 +259,47 @@ export class Controller {
     return { ...report, statusResult: { ...statusResult, conditions } };
   }
 
-  /** Repeats fields of a status in an annotation, before the status itself. */
-  async #recordStatus(resource: OwnResource, status: Status): Promise<void> {
-    const { api, client, kind, metadataKeys, remember } = this.props;
-    const { namespace, name, uid, annotations } = resource.metadata;
+  /**
+   * Repeats fields of a status in an annotation, before the status itself.
+   * @returns the resource in its new version
+   */
+  async #recordStatus(resource: OwnResource, status: Status): Promise<OwnResource> {
+    const { api, client, kind, metadataKeys } = this.props;
+    const { namespace, name, uid, resourceVersion, annotations } = resource.metadata;
     const { recordedStatus: annotation } = metadataKeys;
     const record = recordOf(kind, resource, status);
-    if (annotations?.[annotation] === record) return;
-    try {
-      const path = resourcePath(api, namespace, name);
-      const answer = await client.request<KubeObject>('PATCH', path, {
+    if (annotations?.[annotation] === record) return resource;
+    const path = resourcePath(api, namespace, name);
+    const answer = await this.#write(resource, () =>
+      client.request<KubeObject>('PATCH', path, {
         query: { fieldManager: FIELD_MANAGER },
         contentType: MERGE_PATCH,
-        body: { metadata: { uid, annotations: { [annotation]: record ?? null } } },
-      });
-      remember(answer);
+        body: {
+          metadata: { uid, resourceVersion, annotations: { [annotation]: record ?? null } },
+        },
+      }),
+    );
+    return answer ? { ...resource, metadata: answer.metadata } : resource;
+  }
+
+  /**
+   * Writes a resource in the version that was reconciled, and takes in the answer. A resource that has
+   * changed meanwhile is read again, so that the next attempt knows it also while the watch is late.
+   * @returns undefined if the resource no longer exists
+   * @throws what the write throws, such as the conflict
+   */
+  async #write(
+    resource: OwnResource,
+    write: () => Promise<KubeObject>,
+  ): Promise<KubeObject | undefined> {
+    try {
+      const answer = await write();
+      this.props.remember(answer);
+      return answer;
     } catch (error) {
-      if (!isNotFound(error)) throw error;
+      if (isNotFound(error)) return undefined;
+      if (isConflict(error)) await this.props.live?.refresh(resource);
+      throw error;
     }
   }
 
@@ -287,23 +318,39 @@ export class Controller {
   }
 
   async #applyStatus(resource: OwnResource, whole: Status): Promise<void> {
-    const { api, client, remember, unservedStatus } = this.props;
+    const { api, client, unservedStatus } = this.props;
     const unserved = unservedStatus?.() ?? [];
     const fields = Object.entries(whole).filter(([name]) => !unserved.includes(`status.${name}`));
     const status = Object.fromEntries(fields);
     const { apiVersion, kind } = resource;
-    const { namespace, name, uid } = resource.metadata;
-    try {
-      const answer = await client.apply<KubeObject>(
+    const { namespace, name, uid, resourceVersion } = resource.metadata;
+    const answer = await this.#write(resource, () =>
+      client.apply<KubeObject>(
         resourcePath(api, namespace, name, 'status'),
-        { apiVersion, kind, metadata: { name, namespace, uid }, status },
+        { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion }, status },
         STATUS_MANAGER,
-      );
-      remember(answer);
-    } catch (error) {
-      // The resource was deleted meanwhile.
-      if (!isNotFound(error)) throw error;
-    }
+      ),
+    );
+    if (answer) this.#rememberForeignConditions(answer as OwnResource, status);
+  }
+
+  /** What stays in a status although it was not applied belongs to another field manager. */
+  #rememberForeignConditions(answer: OwnResource, { conditions = [] }: Status): void {
+    const own = new Set(conditions.map(({ type }) => type));
+    const types = (answer.status?.conditions ?? []).map(({ type }) => type);
+    const foreign = types.filter((type) => !own.has(type));
+    const key = keyOfObject(answer);
+    if (foreign.length > 0) this.#foreignConditions.set(key, new Set(foreign));
+    else this.#foreignConditions.delete(key);
+  }
+
+  /** The stored status, without the conditions of other field managers. */
+  #withoutForeignConditions(key: string): Status | undefined {
+    const status = this.#stored(key)?.status;
+    const foreign = this.#foreignConditions.get(key);
+    if (!foreign || !status?.conditions) return status;
+    const conditions = status.conditions.filter(({ type }) => !foreign.has(type));
+    return { ...status, conditions };
   }
 
   /** Records an event for each new reason of the Ready condition that is not mere progress. */
@@ -356,6 +403,7 @@ export class Controller {
     this.#statusTurns.forget(key);
     this.#repairs.delete(key);
     this.#eventsWithoutStatus.delete(key);
+    this.#foreignConditions.delete(key);
     const id = {
       kind: this.#kindName,
       namespace: key.slice(0, slash),

@@ -37,17 +37,30 @@ export class LiveResources {
   async isCurrent(resource: Resource): Promise<boolean> {
     const own = this.kinds.get(resource.kind);
     if (!own) return true;
-    const { namespace, name } = resource.metadata;
+    const found = await this.#read(resource, own);
+    if (!found) return false;
+    const stored = usable(own.kind.definition, found, undefined).resource;
+    const live = withRecordedStatus(own.kind, this.metadataKeys, stored as typeof found);
+    if (deletionInputsOf(live, own) === deletionInputsOf(resource, own)) return true;
+    own.found(found);
+    return false;
+  }
+
+  /** Reads a resource into the caches, if it still exists. */
+  async refresh(resource: Resource): Promise<void> {
+    const own = this.kinds.get(resource.kind);
+    const found = own && (await this.#read(resource, own));
+    if (found) own.found(found);
+  }
+
+  async #read(
+    { metadata: { namespace, name } }: Resource,
+    { api }: OwnKind,
+  ): Promise<Resource<unknown, Status> | undefined> {
     try {
-      const path = resourcePath(own.api, namespace, name);
-      const found = await this.client.request<Resource<unknown, Status>>('GET', path);
-      const stored = usable(own.kind.definition, found, undefined).resource;
-      const live = withRecordedStatus(own.kind, this.metadataKeys, stored as typeof found);
-      if (essence(live, own) === essence(resource, own)) return true;
-      own.found(found);
-      return false;
+      return await this.client.request('GET', resourcePath(api, namespace, name));
     } catch (error) {
-      if (isNotFound(error)) return false;
+      if (isNotFound(error)) return undefined;
       throw error;
     }
   }
@@ -86,8 +99,8 @@ function isUnder<O extends KubeObject>(index: Index<O>, object: O, value: string
   }
 }
 
-/** What decides about the effects of a resource. */
-function essence(resource: Resource, { kind }: OwnKind): string {
+/** Hash of what decides about the effects of a resource, above all of its deletion. */
+function deletionInputsOf(resource: Resource, { kind }: OwnKind): string {
   const { uid, generation, deletionTimestamp } = resource.metadata;
   const annotations = keptAnnotations(resource) ?? {};
   const status = (resource.status ?? {}) as Readonly<Record<string, unknown>>;

@@ -24,19 +24,23 @@ let operators: ProxiedOperators;
 let lateSites: Place;
 /** Where other events come late. */
 let others: Place;
+/** Where the events of benches come late, once the bench is Ready. */
+let lateBench: Place;
 /** What comes before the writes of a test, by the site whose status they are of. */
 const rules = new Map<string, Rule>();
 before(async () => {
   cluster = await startCluster({ audit: true });
   operators = new ProxiedOperators(cluster);
-  [lateSites, others] = await Promise.all([
+  [lateSites, others, lateBench] = await Promise.all([
     place(
       aSite('changed', { bench: 'b', componentReplicas: few }),
       aSite('deleted', { bench: 'b', componentReplicas: few }),
       aSite('dropped', { bench: 'b', workloads: 'Shared', deletionPolicy: 'Delete' }),
     ),
     place(aSite('s', { bench: 'b', componentReplicas: few })),
+    place(),
   ]);
+  lateBench.proxy.watchDelay = slow('appbenchs');
   lateSites.proxy.watchDelay = slow('appsites');
   lateSites.proxy.rule = (call) => {
     const site = /\/appsites\/([^/]+)\/status$/.exec(call.path)?.[1] ?? '';
@@ -117,6 +121,52 @@ describe('where the watch is later than the answers to our own writes', { concur
       spec: { componentReplicas: { gunicorn: 2 } },
     });
     await cluster.deleted('AppSite', namespace, site);
+  });
+
+  test('a status that a user corrects before our own write keeps the correction', async () => {
+    const { namespace, proxy } = lateBench;
+    const ids = '2000/0/0';
+    proxy.rule = inFrontOf('/appbenchs/b/status', isReady, () =>
+      cluster.patchStatus('AppBench', namespace, 'b', { status: { ids } }),
+    );
+    // Something that makes the operator write a status.
+    await cluster.patch('AppBench', namespace, 'b', {
+      spec: { componentReplicas: { ...few, gunicorn: 2 } },
+    });
+    await cluster.ready('AppBench', namespace, 'b');
+    assert.equal(at(await cluster.the('AppBench', namespace, 'b'), 'status.ids'), ids);
+  });
+
+  test('a condition of another controller stays, and causes no write', async () => {
+    const { namespace, proxy } = lateBench;
+    const foreign = {
+      type: 'Scanned',
+      status: 'True',
+      reason: 'Scanned',
+      message: 'by another controller',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    };
+    const { status } = await cluster.the('AppBench', namespace, 'b');
+    const conditions = [...(status as { conditions: readonly unknown[] }).conditions, foreign];
+    await cluster.patchStatus('AppBench', namespace, 'b', { status: { conditions } });
+    await cluster.patch('AppBench', namespace, 'b', {
+      spec: { componentReplicas: { ...few, gunicorn: 1 } },
+    });
+    await cluster.ready('AppBench', namespace, 'b');
+    assert.equal(
+      conditionOf(await cluster.the('AppBench', namespace, 'b'), 'Scanned')?.status,
+      'True',
+    );
+    let writes = 0;
+    proxy.rule = ({ isWrite, path: written }) => {
+      if (isWrite && written.endsWith('/status')) writes += 1;
+      return undefined;
+    };
+    // A change of the metadata: the operator reconciles, and has nothing to write.
+    const annotations = { note: 'again' };
+    await cluster.patch('AppBench', namespace, 'b', { metadata: { annotations } });
+    await sleep(LATE_MS + 1_500);
+    assert.equal(writes, 0);
   });
 
   test('a status never reports the old state for a new generation', async () => {
