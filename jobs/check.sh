@@ -1,5 +1,6 @@
 #!/bin/sh
 # Lints, type-checks and tests jobs/ with the pinned tools of requirements-dev.txt:  npm run jobs:check
+# With the argument `tests` it only tests:  npm run jobs:test
 # The tools are installed once, in a cache directory that is named by the hash of their versions.
 #
 #   JOBS_PYTHON       the interpreter (default python3)
@@ -33,6 +34,7 @@ if [ ! -e "$cache/complete" ]; then
 fi
 
 export PATH="$cache/venv/bin:$PATH" RUFF_CACHE_DIR="$cache/ruff" PYTHONDONTWRITEBYTECODE=1
+if [ "${1:-}" = tests ]; then exec pytest -q; fi
 folders=$(find . -mindepth 1 -maxdepth 1 -type d ! -name shell ! -name tests ! -name '.*' ! -name '__*')
 ruff check --quiet .
 ruff format --check --quiet . || fail 'files are not formatted; run jobs/format.sh'

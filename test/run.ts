@@ -1,86 +1,44 @@
 /**
- * Runs all tests but those on a real node: `node dist/lib/test/run.js [part of a file name]…`.
- * Test files have a process each and share control planes. The longest files come first, so that none
- * of them is left at the end.
+ * Runs test files that need no root: `node dist/lib/test/run.js [--first | --rest] [part of a file name]…`.
+ * With `--first` those of `npm test`, with `--rest` the others, else all. They have a process each and
+ * share control planes. The longest come first, so that none of them is left at the end.
  */
-import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
 
-import { cacheRoot } from '../testbed/controlplane/binaries.js';
+import { messageOf } from '../constructs/kit/errors.js';
+import { cacheRoot, ensureBinaries } from '../testbed/controlplane/binaries.js';
+import { printProgress } from '../testbed/controlplane/progress.js';
 import { projectRoot } from '../testbed/root.js';
 import { offerControlPlanes } from './cluster/support/shared-control-plane.js';
+import { readDurations, writeDurations } from './durations.js';
 import { runFiles } from './support/run-files.js';
+import { allFiles, isFirstTier, leases, needsServer, notRun } from './tiers.js';
 
 /** More than processors: files wait for pods, and for servers. */
 const CONCURRENCY = availableParallelism() + 2;
-/** Run as one file, `unit.js`, or not here. */
-const ELSEWHERE = ['unit', 'golden', 'e2e'];
-/** Files that take more than half a minute beside two others, by their measured time. */
-const LONGEST: readonly string[] = [
-  'checks',
-  'jobs/site-restore',
-  'jobs/site-backup',
-  'jobs/site-init',
-  'jobs/site-upgrade',
-  'jobs/site-converge',
-  'cluster/state-matrix',
-  'cluster/documents',
-  'cluster/shards',
-  'cluster/pages',
-  'stand-in/site-documents-faults',
-  'stand-in/versions',
-  'unit',
-  'jobs/site-upgrade-version',
-  'jobs/backup-store',
-  'jobs/attacks',
-  'jobs/site-drop',
-  'jobs/database-tls',
-  'tools/generate',
-  'cluster/crash',
-  'cluster/recovery',
-  'cluster/restricted',
-  'cluster/fifty-sites',
-  'cluster/jobs',
-  'cluster/cli-changes',
-  'cluster/upgrade',
-  'cluster/restart',
-  'cluster/install',
-  'cluster/etcd-restore',
-  'cluster/helm',
-  'chart/template',
-  'cluster/optional-apis',
-  'cluster/connection-faults',
-  'process/render-command',
-  'stand-in/gunicorn-worker',
-  'cluster/deletion',
-  'cluster/leader-failover',
-  'cluster/namespaced',
-  'testbed/controlplane/workloads',
-];
 
-const SOURCES = path.join(projectRoot(), 'test');
-const COMPILED = path.join(projectRoot(), 'dist/lib/test');
+const { values, positionals: parts } = parseArgs({
+  allowPositionals: true,
+  options: {
+    first: { type: 'boolean', default: false },
+    rest: { type: 'boolean', default: false },
+  },
+});
 
-/** Short names, as `cluster/prune`, of the files whose name has one of the parts; all without parts. */
-function filesWith(parts: readonly string[]): readonly string[] {
-  const names = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.test.ts'))
-    .map((file) => file.slice(0, -'.test.ts'.length))
-    .filter((name) => !ELSEWHERE.includes(name.split(path.sep)[0] ?? ''));
-  return ['unit', 'golden/apiserver', ...names]
-    .filter((name) => parts.length === 0 || parts.some((part) => name.includes(part)))
-    .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+/** The files that the arguments name. */
+function chosen(): readonly string[] {
+  return allFiles()
+    .filter((name) => (values.first ? isFirstTier(name) : values.rest ? !isFirstTier(name) : true))
+    .filter((name) => parts.length === 0 || parts.some((part) => name.includes(part)));
 }
 
-function rank(name: string): number {
-  const place = LONGEST.indexOf(name);
-  return place === -1 ? LONGEST.length : place;
-}
-
-/** Whether a file leases a control plane. */
-function leases(name: string): boolean {
-  return name.startsWith('cluster/');
+/** The longest first; a file that has never run is one of them. */
+function longestFirst(names: readonly string[]): readonly string[] {
+  const known = readDurations();
+  const durationOf = (name: string): number => known[name] ?? Infinity;
+  return [...names].sort((a, b) => durationOf(b) - durationOf(a) || a.localeCompare(b));
 }
 
 /**
@@ -96,18 +54,53 @@ function mixed(names: readonly string[]): readonly string[] {
 }
 
 function compiled(name: string): string {
-  return path.join(COMPILED, name === 'unit' ? 'unit.js' : `${name}.test.js`);
+  return path.join(projectRoot(), 'dist/lib/test', name === 'unit' ? 'unit.js' : `${name}.test.js`);
+}
+
+/** Why an API server cannot be started; undefined if one can. */
+async function problemOfServers(): Promise<string | undefined> {
+  try {
+    await ensureBinaries({ onProgress: printProgress });
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/**
+ * The files in their order. Servers that are not in the cache are downloaded or built meanwhile, and what
+ * needs them waits: a build takes minutes.
+ */
+async function* inOrder(names: readonly string[]): AsyncGenerator<string> {
+  const later = names.filter(needsServer);
+  const problem = later.length > 0 ? problemOfServers() : undefined;
+  yield* names.filter((name) => !needsServer(name)).map(compiled);
+  const why = await problem;
+  if (why === undefined) yield* mixed(longestFirst(later)).map(compiled);
+  else {
+    console.error(`${later.length} test files not run: no API server: ${why}`);
+    process.exitCode = 1;
+  }
 }
 
 // Test files and operators are hundreds of processes that compile the same code.
 process.env['NODE_COMPILE_CACHE'] ??= path.join(cacheRoot(), 'node-compile-cache');
-const names = filesWith(process.argv.slice(2));
-if (names.length === 0)
-  throw new Error(`no test file is named ${process.argv.slice(2).join(', ')}`);
+const names = chosen();
+if (names.length === 0) throw new Error(`no test file is named ${parts.join(', ')}`);
 const sharing = names.filter(leases).length;
 await using _controlPlanes = await offerControlPlanes(
   sharing > 1 ? Math.min(sharing, CONCURRENCY) : 0,
 );
-process.exitCode = (await runFiles(mixed(names).map(compiled), { concurrency: CONCURRENCY }))
-  ? 0
-  : 1;
+const { passed, durations } = await runFiles(inOrder(names), {
+  concurrency: CONCURRENCY,
+  ...(values.first ? { remark: notRun(allFiles()) } : {}),
+});
+writeDurations(
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const duration = durations.get(compiled(name));
+      return duration === undefined ? [] : [[name, duration]];
+    }),
+  ),
+);
+if (!passed) process.exitCode = 1;

@@ -7,27 +7,42 @@ export interface RunOptions {
   readonly concurrency: number;
   /** Of a test and of a suite. The longest suite takes ten minutes on a slow machine. Default: 20 minutes. */
   readonly timeoutMs?: number;
+  /** Printed before the counts at the end. */
+  readonly remark?: string;
+}
+
+export interface RunResult {
+  readonly passed: boolean;
+  /** Milliseconds by file. */
+  readonly durations: ReadonlyMap<string, number>;
 }
 
 /**
  * Runs compiled test files, each in a process of its own, and prints their summary. What a file prints, and
  * its result, appear at once, whatever the files before it do. A file that hangs fails: its tests
  * have a timeout, and its process ends with its last test.
- * @returns whether all tests passed
  */
 export async function runFiles(
-  files: readonly string[],
-  { concurrency, timeoutMs = 20 * 60_000 }: RunOptions,
-): Promise<boolean> {
+  files: Iterable<string> | AsyncIterable<string>,
+  { concurrency, timeoutMs = 20 * 60_000, remark = '' }: RunOptions,
+): Promise<RunResult> {
   const summary = new Summary();
-  const waiting = files.values();
+  const durations = new Map<string, number>();
+  const waiting = shared(files);
   const runWaiting = async (): Promise<void> => {
-    for (const file of waiting) {
+    for await (const file of waiting) {
+      const start = performance.now();
       const events = run({ files: [file], timeout: timeoutMs, forceExit: true });
       for await (const text of summary.of(events)) process.stdout.write(text);
+      durations.set(file, Math.round(performance.now() - start));
     }
   };
   await Promise.all(Array.from({ length: concurrency }, runWaiting));
-  process.stdout.write(summary.end());
-  return !summary.hasFailed;
+  process.stdout.write(summary.end(remark));
+  return { passed: !summary.hasFailed, durations };
+}
+
+/** One sequence of which several loops take turns. */
+async function* shared(files: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
+  yield* files;
 }

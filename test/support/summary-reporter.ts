@@ -44,13 +44,13 @@ export class Summary {
     }
   }
 
-  /** The text after all runs. */
-  end(): string {
+  /** The text after all runs; a remark stands before the counts. */
+  end(remark = ''): string {
     const [failed, skipped] = [this.#failures, [...this.#skipped.values()].flat()];
     const failures = failed.length > 0 ? `\nFailed:\n${failed.map(ofFailure).join('')}` : '';
     const counts = `${this.#passed} passed, ${failed.length} failed, ${skipped.length} skipped\n`;
     const duration = `\nin ${seconds(performance.now() - this.#start)}:\n`;
-    return `${ofSkipped(this.#skipped)}${failures}${duration}${counts}`;
+    return `${ofSkipped(this.#skipped)}${remark}${failures}${duration}${counts}`;
   }
 
   #textOf(event: TestEvent, suites: readonly string[]): string {

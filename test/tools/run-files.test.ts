@@ -23,7 +23,7 @@ suite('test files that are run', () => {
     await Promise.all(files.map(([file, text]) => writeFile(file, text)));
     const names = JSON.stringify(files.map(([file]) => file));
     const script = `import { runFiles } from '${RUN_FILES}';
-      const passed = await runFiles(${names}, { concurrency: 2, timeoutMs: 3_000 });
+      const { passed } = await runFiles(${names}, { concurrency: 2, timeoutMs: 3_000 });
       process.exitCode = passed ? 0 : 1;`;
     // A test process must not take the run for one of its own files.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
