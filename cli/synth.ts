@@ -4,6 +4,7 @@ import { ApiObject, type ApiObjectProps, App, Chart } from 'cdk8s';
 import { parse } from 'yaml';
 import { InstallChart } from '../constructs/install/chart.js';
 import { IMAGE_REPOSITORY } from '../constructs/install/project.js';
+import { messageOf } from '../constructs/kit/errors.js';
 import { isObject } from '../constructs/kit/is-object.js';
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
 import type { PreviewedResource } from '../constructs/preview/preview.js';
@@ -11,7 +12,7 @@ import { DEFINITIONS } from '../constructs/registry.js';
 import { VERSION } from '../runner/version.js';
 import { CliError } from './arguments/errors.js';
 import { GENERATED, installManifest } from './commands/install/manifest.js';
-import { integrationNames, optionalApisOf } from './commands/render/optional-apis.js';
+import { optionalApisOf } from './commands/render/optional-apis.js';
 import { render } from './commands/render/render.js';
 import { readManifests } from './io/manifest-files.js';
 import type { IOStreams } from './io/streams.js';
@@ -26,8 +27,8 @@ const DEFAULT_MANIFESTS = 'examples';
 interface Settings {
   /** Files and folders with custom resources. */
   readonly manifests: readonly string[];
-  /** The integrations of the cluster, as in `render --serves`. */
-  readonly serves: readonly string[];
+  /** The optional APIs of the cluster; undefined for those that the manifests name. */
+  readonly serves: readonly string[] | undefined;
 }
 
 /**
@@ -40,9 +41,7 @@ export function synth(
   manifestFile?: string,
 ): void {
   const { manifests, serves } = settingsFrom(env);
-  const { resources, problems, notes } = render(readManifests(manifests, true), {
-    serves: serves.flatMap((name) => optionalApisOf(name)),
-  });
+  const { resources, problems, notes } = render(readManifests(manifests, true), { serves });
   for (const note of notes) notify(note);
   if (problems.length > 0) throw new CliError(problems.join('\n'));
   const app = new App();
@@ -81,13 +80,19 @@ function settingsFrom(env: IOStreams['env']): Settings {
   const file = existsSync(CONFIG) ? (parse(readFileSync(CONFIG, 'utf8')) as unknown) : undefined;
   const ours = isObject(file) && isObject(file[KEY]) ? file[KEY] : {};
   const manifests = listOf(env[MANIFESTS]) ?? textsOf(ours['manifests'], 'manifests') ?? [];
-  const serves = listOf(env[SERVES]) ?? textsOf(ours['serves'], 'serves') ?? [];
-  const unknown = serves.filter((name) => !integrationNames().includes(name));
-  if (unknown.length > 0)
-    throw new CliError(
-      `serves: got ${JSON.stringify(unknown.join(','))}, allowed: ${integrationNames().join(', ')}`,
-    );
-  return { manifests: manifests.length > 0 ? manifests : defaultManifests(), serves };
+  return {
+    manifests: manifests.length > 0 ? manifests : defaultManifests(),
+    serves: servedApis(listOf(env[SERVES]) ?? textsOf(ours['serves'], 'serves')),
+  };
+}
+
+/** @throws CliError for an unknown integration */
+function servedApis(names: readonly string[] | undefined): readonly string[] | undefined {
+  try {
+    return names && optionalApisOf(names);
+  } catch (error) {
+    throw new CliError(messageOf(error));
+  }
 }
 
 function defaultManifests(): readonly string[] {

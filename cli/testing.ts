@@ -17,7 +17,10 @@ import { toYaml } from './io/yaml.js';
 export interface RenderOptions {
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string;
-  /** Operators that the cluster has: `keda`, `cert-manager`, `mariadb-operator`. @default none */
+  /**
+   * Operators that the cluster has: `keda`, `cert-manager`, `mariadb-operator` …; `[]` for none.
+   * @default those that the resources ask for by name
+   */
   readonly serves?: readonly string[];
   /** The operator's settings that differ from the defaults. */
   readonly settings?: Partial<Settings>;
@@ -49,10 +52,10 @@ export function renderObjects(objects: readonly object[], options: RenderOptions
   return toYaml(graph);
 }
 
-function previewOptions({ apiGroup, serves = [], settings }: RenderOptions) {
+function previewOptions({ apiGroup, serves, settings }: RenderOptions) {
   return {
     apiGroup,
     settings: { ...DEFAULT_SETTINGS, ...settings },
-    serves: serves.flatMap((name) => optionalApisOf(name)),
+    serves: serves && optionalApisOf(serves),
   };
 }

@@ -2,6 +2,7 @@ import type { Construct } from 'constructs';
 import type { ConditionResult } from './condition.js';
 import type { DatabaseOperator } from './database-operator.js';
 import type { ClusterReader } from './kind.js';
+import type { Resource } from './object.js';
 import { distinctKinds, type ObjectKind } from './object-kind.js';
 
 /**
@@ -15,6 +16,11 @@ export interface Integration {
   readonly title: string;
   /** What kinds of ours use of its API, by the name of our kind. @default nothing */
   readonly uses?: Readonly<Record<string, UsedKinds>>;
+  /**
+   * Whether the spec of a resource asks for it by name: a preview then takes its API as served.
+   * @default never
+   */
+  isNamedBy?(resource: Resource): boolean;
   /** What it adds to the Ingress of a site. */
   readonly ingress?: IngressExtension;
   /** Routes to a site in place of an Ingress. */

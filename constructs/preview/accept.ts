@@ -3,7 +3,7 @@ import type { Problem } from '../kit/errors.js';
 import { groupOf, keyOf, type KubeObject, type Resource } from '../kit/object.js';
 import { admit } from '../kit/schema/admit.js';
 import { DEFINITIONS } from '../registry.js';
-import { metadataProblems } from './metadata.js';
+import { metadataProblems } from './metadata-problems.js';
 import type { InputProblem } from './input-problem.js';
 
 /** What is wrong with an object that was given. */

@@ -1,10 +1,10 @@
 import { INTEGRATIONS } from '../integrations/index.js';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
+import { kindsOf } from '../kit/integration.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { KubeObject, Resource } from '../kit/object.js';
-import { quantityWarnings } from '../kit/quantity-warnings.js';
 import type { Settings } from '../kit/settings.js';
-import type { StaticReader } from '../kit/static-reader.js';
+import { StaticReader } from '../kit/static-reader.js';
 import { synthesize } from '../kit/synth.js';
 import { KINDS, type AnyKind } from '../registry.js';
 import {
@@ -14,7 +14,7 @@ import {
   type SkippedObject,
   type ObjectProblem,
 } from './accept.js';
-import { omittedObjects, RecordingReader, type OmittedObjects } from './omitted.js';
+import { namedApis, namedIntegrations } from './named-apis.js';
 import { resolveProblems } from './resolve-problems.js';
 
 /** What a preview assumes about the operator and the cluster. */
@@ -23,7 +23,10 @@ export interface PreviewOptions {
   readonly apiGroup?: string | undefined;
   /** What the operator's administrator decides for every resource. @default DEFAULT_SETTINGS */
   readonly settings?: Settings | undefined;
-  /** Optional APIs that the cluster serves, as `<apiVersion>/<kind>`. @default none */
+  /**
+   * Optional APIs that the cluster serves, as `<apiVersion>/<kind>`.
+   * @default those that the resources ask for by name
+   */
   readonly serves?: readonly string[] | undefined;
 }
 
@@ -37,10 +40,8 @@ export interface Preview {
   readonly problems: readonly ObjectProblem[];
   /** Objects that were skipped, and why. */
   readonly skipped: readonly SkippedObject[];
-  /** What is legal but seldom meant, and resources without children, and why they have none. */
+  /** Warnings of admission, what `serves` leaves out, and resources without children. */
   readonly notes: readonly ObjectNote[];
-  /** What integrations add that `serves` does not name. */
-  readonly omitted: readonly OmittedObjects[];
 }
 
 /** A custom resource, as it would be stored, and its children. */
@@ -87,9 +88,9 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
     skipped,
     notes: [
       ...ordered.flatMap(([kind, one]) => warningsOf(kind, one, reader)),
+      ...ordered.flatMap(([, one]) => leftOut(one, reader)),
       ...ordered.flatMap(([, { object }], index) => withoutChildren(object, results[index])),
     ],
-    omitted: found.length > 0 ? [] : omittedFrom(ordered, options, { children, reader }),
   };
 }
 
@@ -99,10 +100,22 @@ function warningsOf(
   { object, resource }: Accepted,
   reader: ClusterReader,
 ): readonly ObjectNote[] {
-  return [
-    ...quantityWarnings(resource.spec),
-    ...(kind.admissionWarnings?.(resource, reader) ?? []),
-  ].map(({ path, message }) => ({ object, path, message: `warning: ${path}: ${message}` }));
+  const warnings = kind.admissionWarnings?.(resource, reader) ?? [];
+  return warnings.map(({ path, message }) => ({
+    object,
+    path,
+    message: `warning: ${path}: ${message}`,
+  }));
+}
+
+/** What a resource asks for, and the named cluster does not have. */
+function leftOut({ object, resource }: Accepted, reader: ClusterReader): readonly ObjectNote[] {
+  return namedIntegrations(resource)
+    .filter((integration) => !kindsOf(integration).every((kind) => reader.serves(kind)))
+    .map(({ name, title }) => ({
+      object,
+      message: `asks for ${title}: its objects are left out without --serves ${name}`,
+    }));
 }
 
 /** Documents, such as workspaces: a user who looks for their objects in a preview finds none. */
@@ -113,20 +126,6 @@ function withoutChildren(
   if (!result || result.objects.length + result.problems.length > 0) return [];
   const message = 'renders to no objects: the operator writes it into the database of its site';
   return [{ object, message }];
-}
-
-function omittedFrom(
-  ordered: readonly (readonly [AnyKind, Accepted])[],
-  options: PreviewOptions,
-  { children, reader: { missing } }: { children: readonly KubeObject[]; reader: RecordingReader },
-): readonly OmittedObjects[] {
-  const resources = ordered.map(([, { resource }]) => resource);
-  const graph = (serves: readonly string[]) => {
-    const reader = readerOf(resources, { ...options, serves });
-    return ordered.flatMap(([kind, one]) => childrenOf(kind, one, reader, new Set()).objects);
-  };
-  const { serves = [] } = options;
-  return omittedObjects({ graph, serves, objects: children, missing });
 }
 
 /** Kinds whose objects are assumed to exist where they are named. */
@@ -140,11 +139,11 @@ const ASSUMED = new Set([
 /**
  * A reader of custom resources: each is reconciled, every named Secret and database server exists.
  */
-export function readerOf(resources: readonly Resource[], options: PreviewOptions): RecordingReader {
-  return new RecordingReader({
+export function readerOf(resources: readonly Resource[], options: PreviewOptions): StaticReader {
+  return new StaticReader({
     objects: resources.map(settled),
     ...(options.settings ? { settings: options.settings } : {}),
-    ...(options.serves ? { serves: options.serves } : {}),
+    serves: options.serves ?? namedApis(resources),
     assume: (kind, namespace, name) =>
       ASSUMED.has(kind) ? { apiVersion: '', kind, metadata: { name, namespace } } : undefined,
   });

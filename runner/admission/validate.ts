@@ -4,7 +4,6 @@ import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { problemsOf } from '../../constructs/kit/problems.js';
-import { quantityWarnings } from '../../constructs/kit/quantity-warnings.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
@@ -119,11 +118,7 @@ function findingsIn(
   }
   const missing = error instanceof Waiting && reason === 'missing';
   const reported = error && (missing || error instanceof Stalled) ? problemsOf(error) : [];
-  const warnings = [
-    ...reported,
-    ...quantityWarnings(resource.spec),
-    ...(kind.admissionWarnings?.(resource, reader) ?? []),
-  ];
+  const warnings = [...reported, ...(kind.admissionWarnings?.(resource, reader) ?? [])];
   return { problems: [], warnings, unsure: missing };
 }
 

@@ -77,8 +77,8 @@ suite('an integration that is one folder and one line', () => {
   });
   test('can be named in render --serves', () => {
     assert.ok(integrationNames(integrations).includes('invented-dns'));
-    assert.deepEqual(optionalApisOf('invented-dns', integrations), [kindId(DnsRecord)]);
-    assert.throws(() => optionalApisOf('invented-dns'), /got invented-dns, allowed: /);
+    assert.deepEqual(optionalApisOf(['invented-dns'], integrations), [kindId(DnsRecord)]);
+    assert.throws(() => optionalApisOf(['invented-dns']), /got "invented-dns", allowed: /);
   });
   test('changes nothing for those who do not register it', () => {
     const registered = siteWith(INTEGRATIONS);

@@ -70,14 +70,16 @@ describe('a preview', () => {
     }
   });
 
-  test('shows what KEDA and cert-manager change', () => {
+  test('shows what the specs ask of KEDA and cert-manager', () => {
     const scaling = { enabled: true, minReplicas: 0, maxReplicas: 10, queueLength: 2 };
     const resources = [
       bench({ workerAutoscaling: { short: scaling } }),
       site({ ingress: { enabled: true, tls: { enabled: true, certManagerIssuer: 'le' } } }),
     ];
-    const fixed = namesIn(renderObjects(resources));
-    const served = namesIn(renderObjects(resources, { serves: ['keda', 'cert-manager'] }));
+    const fixed = namesIn(renderObjects(resources, { serves: [] }));
+    const text = renderObjects(resources);
+    assert.equal(renderObjects(resources, { serves: ['cert-manager', 'keda'] }), text);
+    const served = namesIn(text);
     assert.deepEqual(
       served.filter((name) => !fixed.includes(name)),
       [
@@ -87,7 +89,32 @@ describe('a preview', () => {
         'Certificate/s-tls',
       ],
     );
-    assert.throws(() => renderObjects(resources, { serves: ['helm'] }), /got helm, allowed: keda/);
+    assert.throws(
+      () => renderObjects(resources, { serves: ['helm'] }),
+      /got "helm", allowed: keda/,
+    );
+  });
+
+  const DATABASE = { provider: 'postgres', mode: 'operator', clusterRef: { name: 'pg' } };
+  const TLS = { enabled: true, tls: { enabled: true, secretName: 'own' } };
+  const NAMED: readonly (readonly [string, object, object, string])[] = [
+    ['cert-manager of its bench', { domainConfig: { issuer: 'le' } }, { ingress: { ...TLS, tls: { enabled: true } } }, 'Certificate/s-tls'],
+    ['KEDA for a queue of its own', { workers: [{ name: 'slow', queues: ['slow'], autoscaling: { enabled: true, minReplicas: 0, maxReplicas: 3, queueLength: 5 } }] }, {}, 'ScaledObject/b-worker-slow'],
+    ['the MariaDB operator', { dbConfig: { mode: 'operator', mariadbRef: { name: 'db' } } }, { dbConfig: { mode: 'operator' } }, 'Database/s-db'],
+    ['CloudNativePG', { dbConfig: DATABASE }, { dbConfig: { mode: 'operator' } }, 'Database/s-db'],
+    ['Traefik', {}, { ingress: { ...TLS, className: 'traefik-internal' } }, 'Middleware/s-ingress'],
+    ['Traefik of its bench', { domainConfig: { ingressClassName: 'traefik' } }, { ingress: TLS }, 'Middleware/s-ingress'],
+  ]; // prettier-ignore
+  for (const [what, ofBench, ofSite, object] of NAMED) {
+    test(`takes what a spec names as served: ${what}`, () => {
+      const names = namesIn(renderObjects([bench(ofBench), site(ofSite)]));
+      assert.ok(names.includes(object), names.join('\n'));
+    });
+  }
+
+  test('takes nothing as served that no spec names', () => {
+    const resources = [bench(), site({ ingress: { enabled: true, className: 'nginx' } })];
+    assert.equal(renderObjects(resources), renderObjects(resources, { serves: [] }));
   });
 
   test('takes the settings of the operator', () => {
@@ -162,7 +189,7 @@ const REFUSED: readonly (readonly [string, readonly object[], RegExp])[] = [
   [
     'a misspelt field of metadata',
     [{ ...bench(), metadata: { name: 'b', lables: {} } }],
-    /^AppBench\/b: metadata\.lables: Unknown field: did you mean "labels"\?$/,
+    /^AppBench\/b: metadata\.lables: Unknown field$/,
   ],
   [
     'an unknown field of metadata',

@@ -11,16 +11,24 @@ export function integrationNames(
     .map(({ name }) => name);
 }
 
+/** In place of the names: the cluster has none of them. */
+const NONE = 'none';
+
 /**
- * The optional APIs, as `<apiVersion>/<kind>`, that a cluster with an integration serves.
+ * The optional APIs, as `<apiVersion>/<kind>`, that a cluster with some integrations serves.
+ * @param names of integrations; `none`, or no name at all, for a cluster without any
  * @throws Error for an unknown integration
  */
 export function optionalApisOf(
-  name: string,
+  names: readonly string[],
   integrations: readonly Integration[] = INTEGRATIONS,
 ): readonly string[] {
-  const found = integrations.find((integration) => integration.name === name);
-  if (found) return kindsOf(found).map(kindId);
-  const allowed = integrationNames(integrations).join(', ');
-  throw new Error(`serves: got ${name}, allowed: ${allowed}`);
+  if (names.length === 1 && names[0] === NONE) return [];
+  const known = integrationNames(integrations);
+  if (names.every((name) => known.includes(name)))
+    return integrations
+      .filter(({ name }) => names.includes(name))
+      .flatMap((integration) => kindsOf(integration).map(kindId));
+  const allowed = [...known, `or ${NONE}`].join(', ');
+  throw new Error(`serves: got ${JSON.stringify(names.join(','))}, allowed: ${allowed}`);
 }

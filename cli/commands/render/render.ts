@@ -1,6 +1,5 @@
 import { DEFAULT_API_GROUP } from '../../../constructs/kit/definition.js';
 import { nameOf } from '../../../constructs/preview/manifest-error.js';
-import type { OmittedObjects } from '../../../constructs/preview/omitted.js';
 import {
   preview,
   type ObjectNote,
@@ -20,7 +19,7 @@ export interface Rendering {
   readonly resources: readonly PreviewedResource[];
   /** What is wrong, one line each: `file:line: kind/name: path: message`. */
   readonly problems: readonly string[];
-  /** Skipped objects, resources without children, warnings and omitted objects, one line each. */
+  /** Skipped objects, warnings, and what has no objects or is left out, one line each. */
   readonly notes: readonly string[];
 }
 
@@ -58,22 +57,10 @@ export function render(input: Manifests, options: PreviewOptions): Rendering {
     text: problems.length > 0 ? '' : toYaml(result.objects),
     resources: result.resources,
     problems,
-    notes: [
-      ...[...result.skipped, ...result.notes].map(
-        ({ object, path, message }: ObjectNote) => `${place(object, path)}: ${message}`,
-      ),
-      ...result.omitted.map(omissionNote),
-    ],
+    notes: [...result.skipped, ...result.notes].map(
+      ({ object, path, message }: ObjectNote) => `${place(object, path)}: ${message}`,
+    ),
   };
-}
-
-const NAMED = 3;
-
-/** The first objects by name: a hundred sites would hide the rest of the output. */
-function omissionNote({ integration, objects }: OmittedObjects): string {
-  const names = objects.slice(0, NAMED).map(({ kind, metadata }) => `${kind}/${metadata.name}`);
-  const more = objects.length > NAMED ? ` and ${objects.length - NAMED} more` : '';
-  return `omitted without --serves ${integration}: ${names.join(', ')}${more}`;
 }
 
 /** The value of a path such as `spec.apps[0].name`. */

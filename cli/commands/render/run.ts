@@ -1,9 +1,10 @@
+import { messageOf } from '../../../constructs/kit/errors.js';
 import type { Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
 import { settingsOf } from '../../arguments/shared-flags.js';
 import { readInput } from '../../io/manifest-files.js';
 import type { RENDER_FLAGS } from './flags.js';
-import { integrationNames, optionalApisOf } from './optional-apis.js';
+import { optionalApisOf } from './optional-apis.js';
 import { render } from './render.js';
 
 export const runRender: Run<typeof RENDER_FLAGS> = async ({ values }, io) => {
@@ -20,10 +21,9 @@ export const runRender: Run<typeof RENDER_FLAGS> = async ({ values }, io) => {
 
 /** @throws UsageError for an unknown integration */
 function servedApis(names: readonly string[]): readonly string[] {
-  const known = integrationNames();
-  if (names.every((name) => known.includes(name)))
-    return names.flatMap((name) => optionalApisOf(name));
-  throw new UsageError(
-    `--serves: got ${JSON.stringify(names.join(','))}, allowed: ${known.join(', ')}, separated by commas`,
-  );
+  try {
+    return optionalApisOf(names);
+  } catch (error) {
+    throw new UsageError(`--${messageOf(error)}`);
+  }
 }

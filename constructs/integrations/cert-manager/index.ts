@@ -1,4 +1,7 @@
+import type { AppBench } from '../../bench/api.js';
 import type { Integration } from '../../kit/integration.js';
+import type { Resource } from '../../kit/object.js';
+import type { AppSite } from '../../site/api.js';
 import { addCertificate } from './certificate.js';
 import { Certificate, ClusterIssuer, Issuer } from './kinds.js';
 
@@ -7,5 +10,12 @@ export const certManager: Integration = {
   name: 'cert-manager',
   title: 'cert-manager',
   uses: { AppSite: { owns: [Certificate], reads: [Issuer, ClusterIssuer] } },
+  isNamedBy: namesIssuer,
   ingress: { kind: Certificate, after: addCertificate },
 };
+
+/** A site names an issuer, or has that of its bench. */
+function namesIssuer({ spec }: Resource): boolean {
+  const { ingress, domainConfig } = spec as Partial<AppSite['spec'] & AppBench['spec']>;
+  return (ingress?.tls?.certManagerIssuer ?? domainConfig?.issuer) !== undefined;
+}

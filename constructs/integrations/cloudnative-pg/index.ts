@@ -1,3 +1,4 @@
+import type { AppBench } from '../../bench/api.js';
 import type { Integration } from '../../kit/integration.js';
 import { addPostgresDatabase } from './database.js';
 import { PostgresCluster, PostgresDatabase, PostgresRole } from './kinds.js';
@@ -14,6 +15,7 @@ export const cloudNativePg: Integration = {
     AppBench: { reads: SERVERS },
     AppSite: { owns: OF_DATABASE, reads: SERVERS },
   },
+  isNamedBy: ({ spec }) => (spec as Partial<AppBench['spec']>).dbConfig?.clusterRef !== undefined,
   database: {
     provider: 'postgres',
     install: 'CloudNativePG 1.30 or newer',

@@ -1,4 +1,6 @@
+import type { AppBench } from '../../bench/api.js';
 import type { Integration } from '../../kit/integration.js';
+import type { Resource } from '../../kit/object.js';
 import { ScaledObject, TriggerAuthentication } from './kinds.js';
 
 /** Scales the workers of a queue by its length. */
@@ -9,6 +11,7 @@ export const keda: Integration = {
     AppBench: { owns: [ScaledObject, TriggerAuthentication] },
     AppSite: { owns: [ScaledObject] },
   },
+  isNamedBy: scalesWorkers,
 };
 
 /**
@@ -16,3 +19,10 @@ export const keda: Integration = {
  * Redis.
  */
 export const KEDA_OPERATOR = 'keda-operator';
+
+/** Sites have the scaling of their bench. */
+function scalesWorkers({ spec }: Resource): boolean {
+  const { workerAutoscaling = {}, workers = [] } = spec as Partial<AppBench['spec']>;
+  const scalings = [...Object.values(workerAutoscaling), ...workers.map((one) => one.autoscaling)];
+  return scalings.some((scaling) => scaling?.enabled);
+}

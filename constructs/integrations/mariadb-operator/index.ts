@@ -1,3 +1,4 @@
+import type { AppBench } from '../../bench/api.js';
 import type { Integration } from '../../kit/integration.js';
 import { addMariaDbDatabase } from './database.js';
 import { ExternalMariaDb, MariaDb, MariaDbDatabase, MariaDbGrant, MariaDbUser } from './kinds.js';
@@ -14,6 +15,7 @@ export const mariaDbOperator: Integration = {
     AppBench: { reads: SERVERS },
     AppSite: { owns: OF_DATABASE, reads: SERVERS },
   },
+  isNamedBy: ({ spec }) => (spec as Partial<AppBench['spec']>).dbConfig?.mariadbRef !== undefined,
   database: {
     provider: 'mariadb',
     install: 'the MariaDB operator',

@@ -1,4 +1,8 @@
+import type { AppBench } from '../../bench/api.js';
+import { classWords } from '../../kit/ingress-class.js';
 import type { Integration } from '../../kit/integration.js';
+import type { Resource } from '../../kit/object.js';
+import type { AppSite } from '../../site/api.js';
 import { TraefikMiddleware } from './kinds.js';
 import { addRedirect } from './middleware.js';
 
@@ -7,5 +11,12 @@ export const traefik: Integration = {
   name: 'traefik',
   title: 'Traefik',
   uses: { AppSite: { owns: [TraefikMiddleware] } },
+  isNamedBy: namesClass,
   ingress: { kind: TraefikMiddleware, before: addRedirect },
 };
+
+/** Ingress classes are named after their controllers. */
+function namesClass({ spec }: Resource): boolean {
+  const { ingress, domainConfig } = spec as Partial<AppSite['spec'] & AppBench['spec']>;
+  return classWords(ingress?.className ?? domainConfig?.ingressClassName).includes('traefik');
+}

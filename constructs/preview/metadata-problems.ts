@@ -24,8 +24,6 @@ const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const KEY_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
-/** Two exchanged letters are two edits. */
-const SLIP = 2;
 
 /** What the API server, or `kubectl apply` before it, refuses in the metadata of a manifest. */
 export function metadataProblems(metadata: unknown): readonly Problem[] {
@@ -42,11 +40,7 @@ function unknownFields(metadata: Readonly<Record<string, unknown>>): readonly Pr
   const known: readonly string[] = FIELDS;
   return Object.keys(metadata)
     .filter((field) => !known.includes(field))
-    .map((field) => {
-      const meant = known.find((one) => edits(field.toLowerCase(), one.toLowerCase()) <= SLIP);
-      const advice = meant === undefined ? '' : `: did you mean ${JSON.stringify(meant)}?`;
-      return { path: `metadata.${field}`, message: `Unknown field${advice}` };
-    });
+    .map((field) => ({ path: `metadata.${field}`, message: 'Unknown field' }));
 }
 
 function namespaceProblems(namespace: unknown): readonly Problem[] {
@@ -86,18 +80,4 @@ function notText(path: string, value: unknown): Problem {
 
 function invalid(value: unknown): string {
   return `Invalid value: ${JSON.stringify(value)}`;
-}
-
-/** How many letters to add, drop or change to get from one text to another. */
-function edits(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, at) => at);
-  for (const [i, letter] of from.split('').entries()) {
-    const next = [i + 1];
-    for (const [j, other] of to.split('').entries()) {
-      const changed = (row[j] ?? 0) + (letter === other ? 0 : 1);
-      next.push(Math.min((row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1, changed));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }
