@@ -101,7 +101,7 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
       'Ingress with TLS through a certificate issuer',
       CERTIFICATES,
       'is used when it is issued, and the site’s URL is https',
-      'A Certificate object in place of the annotation of the Ingress: its progress and failures are in the condition `CertificateReady`. `render` shows it with `--serves cert-manager`.',
+      'A Certificate object in place of the annotation of the Ingress: its progress and failures are in the condition `CertificateReady`. `render` shows it.',
     ],
     [
       'event-driven scaling of workers',

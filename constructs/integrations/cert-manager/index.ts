@@ -1,7 +1,5 @@
-import type { AppBench } from '../../bench/api.js';
 import type { Integration } from '../../kit/integration.js';
 import type { Resource } from '../../kit/object.js';
-import type { AppSite } from '../../site/api.js';
 import { addCertificate } from './certificate.js';
 import { Certificate, ClusterIssuer, Issuer } from './kinds.js';
 
@@ -16,6 +14,9 @@ export const certManager: Integration = {
 
 /** A site names an issuer, or has that of its bench. */
 function namesIssuer({ spec }: Resource): boolean {
-  const { ingress, domainConfig } = spec as Partial<AppSite['spec'] & AppBench['spec']>;
+  const { ingress, domainConfig } = spec as {
+    readonly ingress?: { readonly tls?: { readonly certManagerIssuer?: string } };
+    readonly domainConfig?: { readonly issuer?: string };
+  };
   return (ingress?.tls?.certManagerIssuer ?? domainConfig?.issuer) !== undefined;
 }

@@ -1,4 +1,3 @@
-import type { AppBench } from '../../bench/api.js';
 import type { Integration } from '../../kit/integration.js';
 import { addPostgresDatabase } from './database.js';
 import { PostgresCluster, PostgresDatabase, PostgresRole } from './kinds.js';
@@ -15,7 +14,9 @@ export const cloudNativePg: Integration = {
     AppBench: { reads: SERVERS },
     AppSite: { owns: OF_DATABASE, reads: SERVERS },
   },
-  isNamedBy: ({ spec }) => (spec as Partial<AppBench['spec']>).dbConfig?.clusterRef !== undefined,
+  isNamedBy: ({ spec }) =>
+    (spec as { readonly dbConfig?: { readonly clusterRef?: object } }).dbConfig?.clusterRef !==
+    undefined,
   database: {
     provider: 'postgres',
     install: 'CloudNativePG 1.30 or newer',

@@ -1,4 +1,3 @@
-import type { AppBench } from '../../bench/api.js';
 import type { Integration } from '../../kit/integration.js';
 import type { Resource } from '../../kit/object.js';
 import { ScaledObject, TriggerAuthentication } from './kinds.js';
@@ -20,9 +19,16 @@ export const keda: Integration = {
  */
 export const KEDA_OPERATOR = 'keda-operator';
 
+interface Scaling {
+  readonly enabled: boolean;
+}
+
 /** Sites have the scaling of their bench. */
 function scalesWorkers({ spec }: Resource): boolean {
-  const { workerAutoscaling = {}, workers = [] } = spec as Partial<AppBench['spec']>;
+  const { workerAutoscaling = {}, workers = [] } = spec as {
+    readonly workerAutoscaling?: Readonly<Record<string, Scaling>>;
+    readonly workers?: readonly { readonly autoscaling?: Scaling }[];
+  };
   const scalings = [...Object.values(workerAutoscaling), ...workers.map((one) => one.autoscaling)];
   return scalings.some((scaling) => scaling?.enabled);
 }

@@ -1,4 +1,3 @@
-import type { AppBench } from '../../bench/api.js';
 import type { Integration } from '../../kit/integration.js';
 import { addMariaDbDatabase } from './database.js';
 import { ExternalMariaDb, MariaDb, MariaDbDatabase, MariaDbGrant, MariaDbUser } from './kinds.js';
@@ -15,7 +14,9 @@ export const mariaDbOperator: Integration = {
     AppBench: { reads: SERVERS },
     AppSite: { owns: OF_DATABASE, reads: SERVERS },
   },
-  isNamedBy: ({ spec }) => (spec as Partial<AppBench['spec']>).dbConfig?.mariadbRef !== undefined,
+  isNamedBy: ({ spec }) =>
+    (spec as { readonly dbConfig?: { readonly mariadbRef?: object } }).dbConfig?.mariadbRef !==
+    undefined,
   database: {
     provider: 'mariadb',
     install: 'the MariaDB operator',

@@ -1,8 +1,6 @@
-import type { AppBench } from '../../bench/api.js';
 import { classWords } from '../../kit/ingress-class.js';
 import type { Integration } from '../../kit/integration.js';
 import type { Resource } from '../../kit/object.js';
-import type { AppSite } from '../../site/api.js';
 import { TraefikMiddleware } from './kinds.js';
 import { addRedirect } from './middleware.js';
 
@@ -17,6 +15,9 @@ export const traefik: Integration = {
 
 /** Ingress classes are named after their controllers. */
 function namesClass({ spec }: Resource): boolean {
-  const { ingress, domainConfig } = spec as Partial<AppSite['spec'] & AppBench['spec']>;
+  const { ingress, domainConfig } = spec as {
+    readonly ingress?: { readonly className?: string };
+    readonly domainConfig?: { readonly ingressClassName?: string };
+  };
   return classWords(ingress?.className ?? domainConfig?.ingressClassName).includes('traefik');
 }
