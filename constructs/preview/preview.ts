@@ -28,6 +28,11 @@ export interface PreviewOptions {
    * @default those that the resources ask for by name
    */
   readonly serves?: readonly string[] | undefined;
+  /**
+   * Objects of a cluster, which resources read. The resources then keep their status.
+   * @default the resources only, each once it is reconciled
+   */
+  readonly cluster?: readonly KubeObject[] | undefined;
 }
 
 /** The children of custom resources. Where there are problems, the graph is not complete. */
@@ -137,11 +142,13 @@ const ASSUMED = new Set([
 ]);
 
 /**
- * A reader of custom resources: each is reconciled, every named Secret and database server exists.
+ * A reader of custom resources: every named Secret and database server exists. Without a cluster each
+ * resource is reconciled.
  */
 export function readerOf(resources: readonly Resource[], options: PreviewOptions): StaticReader {
+  const { cluster } = options;
   return new StaticReader({
-    objects: resources.map(settled),
+    objects: cluster ? [...cluster, ...resources] : resources.map(settled),
     ...(options.settings ? { settings: options.settings } : {}),
     serves: options.serves ?? namedApis(resources),
     assume: (kind, namespace, name) =>

@@ -5,9 +5,8 @@ export const diff: Command<typeof DIFF_FLAGS> = {
   name: 'diff',
   summary: 'show what files would change in the cluster, down to the children',
   details: `
-The command sends custom resources to the API server as a dry run. From the results it builds their
-children as the operator does, and compares them with the live objects by another dry run. Nothing is
-changed. Values of Secrets are masked. Exit codes: 0 no changes, 1 changes, 2 an error.`,
+The command renders the resources of the files among those of the cluster, and compares the objects with the
+live ones by server-side dry runs. Exit codes: 0 no changes, 1 changes, 2 an error.`,
   flags: DIFF_FLAGS,
   load: async () => (await import('./run.js')).runDiff,
 };

@@ -4,7 +4,6 @@ import {
   API_GROUP_FLAGS,
   CLUSTER_FLAGS,
   FILE_FLAGS,
-  outputFlags,
   SETTINGS_FLAGS,
 } from '../../arguments/shared-flags.js';
 
@@ -16,7 +15,6 @@ export const DIFF_FLAGS = {
     placeholder: 'NAME',
     help: 'field manager that you apply the files with (default kubectl)',
   },
-  ...outputFlags('patch', 'json'),
   ...SETTINGS_FLAGS,
   ...API_GROUP_FLAGS,
 } satisfies CommandFlags;
