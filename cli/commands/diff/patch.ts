@@ -1,5 +1,5 @@
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
-import { canonicalJson } from '../../../constructs/kit/hash.js';
+import { canonicalJson } from '../../../constructs/kit/json/hash.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { LAST_APPLIED } from '../../../constructs/kit/well-known.js';
 import { toYaml } from '../../io/yaml.js';

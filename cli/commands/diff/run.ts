@@ -1,10 +1,10 @@
 import { DEFAULT_API_GROUP, objectKind } from '../../../constructs/kit/definition.js';
 import { isPaused } from '../../../constructs/kit/annotations.js';
-import { canonicalJson } from '../../../constructs/kit/hash.js';
+import { canonicalJson } from '../../../constructs/kit/json/hash.js';
 import { metadataKeysFor } from '../../../constructs/kit/metadata-keys.js';
 import { groupOf, type KubeObject, type Resource } from '../../../constructs/kit/object.js';
 import { Job, kindId, Secret, type ObjectKind } from '../../../constructs/kit/object-kind.js';
-import type { Settings } from '../../../constructs/kit/settings.js';
+import type { Settings } from '../../../constructs/kit/operator-settings.js';
 import { resourceKey } from '../../../constructs/preview/accept.js';
 import { nameOf } from '../../../constructs/preview/manifest-error.js';
 import { preview } from '../../../constructs/preview/preview.js';
