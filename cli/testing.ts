@@ -5,7 +5,7 @@
  *     import { renderFile } from 'app-operator/testing';
  *     test('our benches', (t) => t.assert.snapshot(renderFile('manifests')));
  */
-import { DEFAULT_SETTINGS, type Settings } from '../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS, type Settings } from '../constructs/kit/operator-settings.js';
 import { ManifestError } from '../constructs/preview/manifest-error.js';
 import { preview } from '../constructs/preview/preview.js';
 import { render } from './commands/render/render.js';

@@ -10,7 +10,7 @@ export type { SkippedObject, ObjectProblem } from './preview/accept.js';
 
 export { InstallChart, type InstallProps } from './install/chart.js';
 export { CATEGORY, crdOf } from './install/crd.js';
-export { CONTROL_PLANE, OPERATOR, PORTS } from './install/identity.js';
+export { CONTROL_PLANE, OPERATOR, PORTS } from './kit/operator-identity.js';
 export { Monitoring, type MonitoringProps, monitoringObjects } from './monitoring/objects.js';
 export type { OwnObject } from './monitoring/objects.js';
 
@@ -19,7 +19,7 @@ export type { Problem } from './kit/errors.js';
 export type { KubeObject, Resource } from './kit/object.js';
 export { kindId, type ObjectKind } from './kit/object-kind.js';
 export { admit, type Admission } from './kit/schema/admit.js';
-export { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from './kit/settings.js';
+export { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from './kit/operator-settings.js';
 export { synthesize } from './kit/synth.js';
 export { type AnyKind, DEFINITIONS, KINDS } from './registry.js';
 

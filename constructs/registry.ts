@@ -1,16 +1,16 @@
-import { bench } from './bench/index.js';
-import { backup } from './backup/index.js';
+import { bench } from './kinds/bench/index.js';
+import { backup } from './kinds/backup/index.js';
 import { benchConfiguration, siteConfiguration } from './configuration/batch.js';
-import { documents } from './documents/batch.js';
-import { dashboard } from './dashboard/index.js';
-import { dashboardChart } from './dashboard-chart/index.js';
-import { job } from './job/index.js';
+import { documents } from './batches/documents/batch.js';
+import { dashboard } from './kinds/dashboard/index.js';
+import { dashboardChart } from './kinds/dashboard-chart/index.js';
+import { job } from './kinds/site-job/index.js';
 import type { KindDefinition } from './kit/definition.js';
 import type { Batch } from './kit/batch.js';
 import type { Kind } from './kit/kind.js';
-import { site } from './site/index.js';
-import { user } from './user/index.js';
-import { workspace } from './workspace/index.js';
+import { site } from './kinds/site/index.js';
+import { user } from './kinds/user/index.js';
+import { workspace } from './kinds/workspace/index.js';
 
 /** A kind without its type parameters: the runner passes resources and inputs through. */
 export type AnyKind = Kind;

@@ -22,7 +22,7 @@ import { Watches } from './cache/watches.js';
 import type { Config } from './config/config.js';
 import { Controller } from './controller/controller.js';
 import { HealthChecker } from './health/health-checker.js';
-import { JobRuns } from './health/termination-message.js';
+import { JobRuns } from './health/job-runs.js';
 import { PodDiagnostics } from './health/pod-diagnostics.js';
 import { ProbeManager } from './health/probe-manager.js';
 import { Events } from './reconcile/events.js';
@@ -32,7 +32,7 @@ import { Ownership, type ShardId } from './shards/ownership.js';
 import { countJob } from './telemetry/job-metrics.js';
 import type { Logger } from './telemetry/log.js';
 import type { OperatorMetrics } from './telemetry/metrics.js';
-import { MonitoringReconciler } from './telemetry/monitoring.js';
+import { MonitoringReconciler } from './telemetry/monitoring-reconciler.js';
 
 export interface ManagerProps {
   readonly config: Config;

@@ -4,7 +4,7 @@
  */
 import path from 'node:path';
 
-import { projectRoot } from '../testbed/root.js';
+import { projectRoot } from '../testbed/project-root.js';
 import { runFiles } from './support/run-files.js';
 
 const CLUSTERS = ['first-cluster', 'second-cluster'];

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { messageOf } from '../constructs/kit/errors.js';
 import { cacheRoot, ensureBinaries } from '../testbed/controlplane/binaries.js';
 import { printProgress } from '../testbed/controlplane/progress.js';
-import { projectRoot } from '../testbed/root.js';
+import { projectRoot } from '../testbed/project-root.js';
 import { offerControlPlanes } from './cluster/support/shared-control-plane.js';
 import { readDurations, writeDurations } from './durations.js';
 import { runFiles } from './support/run-files.js';

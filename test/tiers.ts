@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 
-import { projectRoot } from '../testbed/root.js';
+import { projectRoot } from '../testbed/project-root.js';
 
 /** Files that run in one process, `unit.js`. */
 const IN_ONE_PROCESS = ['unit', 'golden'];

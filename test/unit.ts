@@ -7,7 +7,7 @@ import { readdirSync } from 'node:fs';
 import { suite } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { projectRoot } from '../testbed/root.js';
+import { projectRoot } from '../testbed/project-root.js';
 
 const FOLDERS = ['unit', 'golden'];
 /** Golden tests that need a real API server. */

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parse } from 'yaml';
 import type { AdminClient, KubernetesObject } from './controlplane/admin-client.js';
-import { projectRoot } from './root.js';
+import { projectRoot } from './project-root.js';
 
 interface CustomResourceDefinition extends KubernetesObject {
   readonly status?: {

@@ -6,7 +6,7 @@ import { KINDS } from '../constructs/registry.js';
 import { Admission } from '../runner/admission/admission.js';
 import { keysFor } from '../runner/admission/certificate-rotation.js';
 import { serveWebhooks } from '../runner/admission/server.js';
-import { serveHttp } from '../runner/http/http.js';
+import { serveHttp } from '../runner/http/http-server.js';
 import { createLogger } from '../runner/telemetry/log.js';
 
 /** What the process sends to its parent. */

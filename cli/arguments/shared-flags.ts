@@ -5,16 +5,9 @@ import {
   DEFAULT_SETTINGS,
   MAX_ID,
   type Settings,
-} from '../../constructs/kit/settings.js';
+} from '../../constructs/kit/operator-settings.js';
 import { environmentVariable, type GivenValues } from '../../runner/config/flag-parser.js';
-import {
-  bool,
-  domain,
-  integer,
-  namespace,
-  oneOf,
-  text,
-} from '../../runner/config/parsers.js';
+import { bool, domain, integer, namespace, oneOf, text } from '../../runner/config/parsers.js';
 import type { CommandFlag, CommandFlags } from './command.js';
 import { UsageError } from './errors.js';
 

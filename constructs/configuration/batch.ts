@@ -1,7 +1,7 @@
 import { Chart } from 'cdk8s';
 import type { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import type { AppBench } from '../bench/api.js';
+import type { AppBench } from '../api/bench.js';
 import { benchModel, type BenchModel } from '../frappe/bench-model.js';
 import { FrappeJob } from '../frappe/job.js';
 import { jobCommand, SCRIPT_RESOURCES } from '../frappe/pod.js';
@@ -9,14 +9,14 @@ import { bareBench, siteEnv, viewSite } from '../frappe/site-model.js';
 import type { SiteConfigEntry } from '../kit/api.js';
 import type { Batch, BatchProps } from '../kit/batch.js';
 import { Waiting } from '../kit/errors.js';
-import { canonicalJson } from '../kit/hash.js';
+import { canonicalJson } from '../kit/json/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { isPaused } from '../kit/annotations.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
 import { Job } from '../kit/object-kind.js';
 import { Stage } from '../kit/stage.js';
-import type { AppSite } from '../site/api.js';
+import type { AppSite } from '../api/site.js';
 import { loginContent, loginFiles, type FirstLogin, type LoginFile } from './first-login.js';
 import { requestsOf, resultsOf, type ConfigurationRequest } from './request.js';
 

@@ -1,6 +1,6 @@
 import type { SiteConfigStatus } from '../kit/api.js';
 import { conditionResult, type ConditionResult } from '../kit/condition.js';
-import { defined } from '../kit/defined.js';
+import { defined } from '../kit/json/defined.js';
 import type { Observation, StatusResult } from '../kit/kind.js';
 import { decide, type Policy } from '../kit/policy.js';
 import type { FirstLogin } from './first-login.js';

@@ -1,9 +1,9 @@
 import { generatedSecretProblems } from '../frappe/pod-template-problems.js';
 import type { KeyRef } from '../kit/api.js';
 import type { Problem } from '../kit/errors.js';
-import { canonicalJson } from '../kit/hash.js';
+import { canonicalJson } from '../kit/json/hash.js';
 import type { ObjectReference } from '../kit/kind.js';
-import type { AppSite, SiteSetup, SiteSocialLogin } from '../site/api.js';
+import type { AppSite, SiteSetup, SiteSocialLogin } from '../api/site.js';
 
 /** The answers of the setup wizard, and the identity providers, that a site declares. */
 export interface FirstLogin {

@@ -1,5 +1,5 @@
 import type { SiteConfig, SiteConfigEntry } from '../kit/api.js';
-import type { SiteSocialLogin } from '../site/api.js';
+import type { SiteSocialLogin } from '../api/site.js';
 import type { Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { generatedSecretProblems } from '../frappe/pod-template-problems.js';

@@ -1,6 +1,6 @@
 import type { FirstLogin } from './first-login.js';
 import type { SiteConfig } from '../kit/api.js';
-import { matchingItems, reasonIn, resultEntries, shortText } from '../kit/job-report.js';
+import { matchingItems, reasonIn, resultEntries, shortText } from '../kit/job-result.js';
 import type { Index } from '../kit/kind.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
 

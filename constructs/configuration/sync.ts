@@ -3,7 +3,7 @@ import type { BatchProgress } from '../kit/batch.js';
 import type { CommonStatus } from '../kit/condition.js';
 import { COMMON_CONFIG_FILE } from '../kit/constants.generated.js';
 import { Stalled } from '../kit/errors.js';
-import { canonicalJson, hashOf } from '../kit/hash.js';
+import { canonicalJson, hashOf } from '../kit/json/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { identity, type Resource } from '../kit/object.js';
 import type { FirstLogin } from './first-login.js';

@@ -1,7 +1,7 @@
-import type { IgnoredApps } from '../bench/api.js';
+import type { IgnoredApps } from '../api/bench.js';
 import type { AppRef } from '../kit/api.js';
 import type { Problem } from '../kit/errors.js';
-import { hashOf } from '../kit/hash.js';
+import { hashOf } from '../kit/json/hash.js';
 
 const APP_NAME = /^[a-z][a-z0-9_]{0,63}$/;
 

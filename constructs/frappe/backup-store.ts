@@ -1,5 +1,5 @@
 import type { k8s } from 'cdk8s-plus-28';
-import type { BackupDestination } from '../backup/api.js';
+import type { BackupDestination } from '../api/backup.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { STORE_SIGNER_DIR } from '../kit/constants.generated.js';
 import { uidOf } from '../kit/object.js';

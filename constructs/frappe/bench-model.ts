@@ -4,11 +4,11 @@ import type {
   ComponentResources,
   QueueWorkers,
   WorkerAutoscaling,
-} from '../bench/api.js';
+} from '../api/bench.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
 import type { DatabaseTls, GunicornSettings, PodTemplate } from '../kit/api.js';
-import { defined } from '../kit/defined.js';
+import { defined } from '../kit/json/defined.js';
 import type { ServerRef } from '../kit/database-operator.js';
 import { Stalled, type Problem } from '../kit/errors.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/metadata-keys.js';

@@ -1,8 +1,8 @@
 import { JsonPatch, type ApiObject } from 'cdk8s';
-import { canonicalJson } from '../kit/hash.js';
-import { isObject } from '../kit/is-object.js';
+import { canonicalJson } from '../kit/json/hash.js';
+import { isObject } from '../kit/json/is-object.js';
 import type { BenchModel } from './bench-model.js';
-import { benchPodsBut } from './network-policy.js';
+import { benchPodsBut } from './network-rule.js';
 
 /** Components whose pods do not mount the volume of the sites. */
 const WITHOUT_SITES = ['redis', 'database'];

@@ -1,4 +1,4 @@
-import type { AppBench } from '../bench/api.js';
+import type { AppBench } from '../api/bench.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import type { DatabaseTls } from '../kit/api.js';
 import type { DatabaseOperatorServer } from '../kit/database-operator.js';

@@ -1,9 +1,9 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { DatabaseSettings, Resources, Storage } from '../kit/api.js';
-import { hashOf } from '../kit/hash.js';
+import { hashOf } from '../kit/json/hash.js';
 import { childLabels } from '../kit/labels.js';
-import { retention } from '../kit/retention.js';
+import { retention } from '../kit/deletion-policy.js';
 import type { Resource } from '../kit/object.js';
 import { DATABASE_REQUESTS } from './default-resources.js';
 import { DEFAULT_PORTS, type BenchModel } from './bench-model.js';

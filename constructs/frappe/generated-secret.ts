@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
-import { retention } from '../kit/retention.js';
+import { retention } from '../kit/deletion-policy.js';
 import { metadataKeysOf } from '../kit/metadata-keys.js';
 import type { Resource } from '../kit/object.js';
 

@@ -1,4 +1,4 @@
-import type { AppBenchSpec } from '../bench/api.js';
+import type { AppBenchSpec } from '../api/bench.js';
 
 /** The only official image that runs a bench. Source: frappe_docker. */
 const REPOSITORY = 'frappe/erpnext';

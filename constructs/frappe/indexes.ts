@@ -1,6 +1,6 @@
-import type { AppBench } from '../bench/api.js';
-import type { SiteJob } from '../job/api.js';
-import type { AppSite } from '../site/api.js';
+import type { AppBench } from '../api/bench.js';
+import type { SiteJob } from '../api/site-job.js';
+import type { AppSite } from '../api/site.js';
 import type { Index } from '../kit/kind.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
 

@@ -1,8 +1,8 @@
 import type { Schema } from '../kit/definition.js';
-import { isObject } from '../kit/is-object.js';
+import { isObject } from '../kit/json/is-object.js';
 import type { Problem } from '../kit/errors.js';
 import { compile, type SchemaNode } from '../kit/schema/node.js';
-import { stored } from '../kit/schema/stored.js';
+import { stored } from '../kit/schema/stored-value.js';
 import { violations } from '../kit/schema/violations.js';
 
 /**

@@ -1,4 +1,4 @@
-import { isObject } from '../kit/is-object.js';
+import { isObject } from '../kit/json/is-object.js';
 import type { PodTemplate } from '../kit/api.js';
 import type { CheckedTemplate, TemplateMetadata, TemplatePod } from './pod-template-types.js';
 import { POD_COMPONENTS, type PodComponent } from './pod-components.js';

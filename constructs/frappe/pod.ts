@@ -1,7 +1,7 @@
 import { JsonPatch, type ApiObject } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Resources } from '../kit/api.js';
-import { canonicalJson } from '../kit/hash.js';
+import { canonicalJson } from '../kit/json/hash.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';

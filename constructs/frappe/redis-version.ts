@@ -1,5 +1,5 @@
 import type { ClusterReader } from '../kit/kind.js';
-import { valuesIdOf } from '../kit/generated-secret.js';
+import { valuesIdOf } from '../kit/secret-values.js';
 import { versionOf } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 

@@ -1,4 +1,4 @@
-import { hashOf } from '../kit/hash.js';
+import { hashOf } from '../kit/json/hash.js';
 import { scripts } from './scripts.generated.js';
 
 const TEXTS: ReadonlyMap<string, string> = new Map(Object.entries(scripts));

@@ -1,8 +1,8 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { Security } from '../kit/api.js';
-import { defined } from '../kit/defined.js';
+import { defined } from '../kit/json/defined.js';
 import type { Problem } from '../kit/errors.js';
-import { DEFAULT_IDS, type Settings } from '../kit/settings.js';
+import { DEFAULT_IDS, type Settings } from '../kit/operator-settings.js';
 
 /**
  * Security contexts with every default filled in: from the spec, then from the bench's record, then

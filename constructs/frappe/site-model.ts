@@ -1,13 +1,13 @@
 import type { k8s } from 'cdk8s-plus-28';
-import type { AppBench } from '../bench/api.js';
+import type { AppBench } from '../api/bench.js';
 import type { PodTemplate, SiteConfigStatus } from '../kit/api.js';
-import { defined } from '../kit/defined.js';
+import { defined } from '../kit/json/defined.js';
 import { Waiting, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { isPaused } from '../kit/annotations.js';
 import type { MetadataKeys } from '../kit/metadata-keys.js';
 import { benchNames } from '../kit/names.js';
-import type { AppSite } from '../site/api.js';
+import type { AppSite } from '../api/site.js';
 import { withoutIgnoredApps } from './apps.js';
 import { benchModel, refuseInvalidOther, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';

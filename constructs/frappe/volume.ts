@@ -2,7 +2,7 @@ import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { Storage } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
-import { retention } from '../kit/retention.js';
+import { retention } from '../kit/deletion-policy.js';
 import type { Resource } from '../kit/object.js';
 
 export interface VolumeProps {

@@ -3,7 +3,7 @@ import type {
   QueueScalingStatus,
   QueueWorkersStatus,
   WorkerScaling,
-} from '../bench/api.js';
+} from '../api/bench.js';
 import {
   isManagedByKeda,
   isScaledByKeda,

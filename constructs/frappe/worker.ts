@@ -1,5 +1,5 @@
 import { Construct } from 'constructs';
-import type { QueueWorkers } from '../bench/api.js';
+import type { QueueWorkers } from '../api/bench.js';
 import { QueueScaler } from '../integrations/keda/scaled-object.js';
 import type { Component, Queue, Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';

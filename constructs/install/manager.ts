@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
-import { DEFAULT_IDS as IDS, DEFAULT_SETTINGS } from '../kit/settings.js';
+import { DEFAULT_IDS as IDS, DEFAULT_SETTINGS } from '../kit/operator-settings.js';
 import {
   CONTROL_PLANE,
   OPERATOR,
@@ -11,7 +11,7 @@ import {
   PORTS,
   servedPorts,
   WEBHOOK_PORT,
-} from './identity.js';
+} from '../kit/operator-identity.js';
 
 export interface ManagerProps {
   /** The operator's own namespace. */

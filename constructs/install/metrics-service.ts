@@ -6,7 +6,7 @@ import {
   OPERATOR_LABELS,
   OPERATOR_SELECTOR,
   servedPorts,
-} from './identity.js';
+} from '../kit/operator-identity.js';
 
 export interface MetricsServiceProps {
   readonly namespace: string;

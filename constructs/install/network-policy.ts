@@ -9,7 +9,7 @@ import {
   PORTS,
   servedPorts,
   WEBHOOK_PORT,
-} from './identity.js';
+} from '../kit/operator-identity.js';
 
 export interface OperatorNetworkProps {
   /** The operator's own namespace. */

@@ -3,7 +3,7 @@ import { PrometheusRule, ServiceMonitor } from '../integrations/prometheus-opera
 import { groupOf } from '../kit/object.js';
 import { distinctKinds, kindId, type ObjectKind } from '../kit/object-kind.js';
 import type { AnyKind } from '../registry.js';
-import { OPERATOR } from './identity.js';
+import { OPERATOR } from '../kit/operator-identity.js';
 
 /** A rule of a Role or a ClusterRole about resources. */
 export interface ResourceRule {

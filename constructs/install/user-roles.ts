@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { KindDefinition } from '../kit/definition.js';
-import { OPERATOR, OPERATOR_LABELS } from './identity.js';
+import { OPERATOR, OPERATOR_LABELS } from '../kit/operator-identity.js';
 import { userRules } from './permissions.js';
 
 export interface UserRolesProps {

@@ -3,7 +3,7 @@ import { Construct } from 'constructs';
 import { API_VERSION, type KindDefinition } from '../kit/definition.js';
 import type { AnyKind } from '../registry.js';
 import { NAMESPACE_NAME } from '../kit/well-known.js';
-import { OPERATOR, OPERATOR_LABELS, OPERATOR_SELECTOR } from './identity.js';
+import { OPERATOR, OPERATOR_LABELS, OPERATOR_SELECTOR } from '../kit/operator-identity.js';
 
 type GivingKind = Pick<AnyKind, 'definition' | 'givenToPods'>;
 

@@ -1,4 +1,4 @@
-import { isObject } from './is-object.js';
+import { isObject } from './json/is-object.js';
 import type { Resource } from './object.js';
 import { metadataKeysOf } from './metadata-keys.js';
 

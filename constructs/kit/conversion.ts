@@ -1,6 +1,6 @@
 import { API_VERSION, type KindDefinition } from './definition.js';
-import { isObject } from './is-object.js';
-import { equal } from './equal.js';
+import { isObject } from './json/is-object.js';
+import { equal } from './json/equal.js';
 
 /** Some fields of a spec, by name. */
 export type Fields = Readonly<Record<string, unknown>>;

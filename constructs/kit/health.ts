@@ -1,5 +1,5 @@
 import { messageOf } from './errors.js';
-import { isObject } from './is-object.js';
+import { isObject } from './json/is-object.js';
 /** The health of an object, by the rules of kstatus. */
 export interface Health {
   readonly state: 'Ready' | 'InProgress' | 'Failed' | 'Terminating' | 'Missing';

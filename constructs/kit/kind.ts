@@ -4,12 +4,12 @@ import type { ConditionResult } from './condition.js';
 import type { KindDefinition } from './definition.js';
 import type { Problem } from './errors.js';
 import type { Health } from './health.js';
-import type { NormalField } from './normal.js';
+import type { NormalField } from './normal-form.js';
 import type { KubeObject, Resource } from './object.js';
 import type { ObjectKind } from './object-kind.js';
 import type { Reasons } from './reasons.js';
 import type { Reference } from './reference.js';
-import type { Settings } from './settings.js';
+import type { Settings } from './operator-settings.js';
 import type { StatusView } from './status-view.js';
 
 /**

@@ -1,5 +1,5 @@
-import { defined } from './defined.js';
-import { endingWith } from './ending-with.js';
+import { defined } from './json/defined.js';
+import { endingWith } from './json/ending-with.js';
 import type { HealthRule } from './health.js';
 import { MANAGED_BY_LABEL } from './labels.js';
 import { HOST_GRANT } from './metadata-keys.js';

@@ -1,5 +1,5 @@
 import type { Problem } from './errors.js';
-import { isObject } from './is-object.js';
+import { isObject } from './json/is-object.js';
 import { bytesOf } from './quantity.js';
 
 const MIB = 2 ** 20;

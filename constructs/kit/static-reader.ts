@@ -1,7 +1,7 @@
 import type { Index, ClusterReader } from './kind.js';
 import { keyOf, keyOfObject, type KubeObject } from './object.js';
 import { kindId, type ObjectKind } from './object-kind.js';
-import { DEFAULT_SETTINGS, type Settings } from './settings.js';
+import { DEFAULT_SETTINGS, type Settings } from './operator-settings.js';
 
 export interface StaticReaderProps {
   /** Everything that can be read. */

@@ -6,7 +6,7 @@ import {
   OPERATOR,
   OPERATOR_LABELS,
   OPERATOR_SELECTOR,
-} from '../install/identity.js';
+} from '../kit/operator-identity.js';
 import { PrometheusRule, ServiceMonitor } from '../integrations/prometheus-operator/kinds.js';
 import { AlertRules } from '../integrations/prometheus-operator/prometheus-rule.js';
 import {

@@ -1,4 +1,4 @@
-import { SOURCE_URL } from '../install/project.js';
+import { SOURCE_URL } from '../project.js';
 
 /** An alert as Prometheus reads it, in a rule file and in a PrometheusRule alike. */
 export interface AlertRule {

@@ -1,7 +1,7 @@
 import { ApiObject, type ApiObjectProps, Chart } from 'cdk8s';
 import { Construct } from 'constructs';
 import { type AppBenchSpec, toJson_AppBenchSpec } from '../../imports/app-operator.io.js';
-import { bench as kind } from '../bench/index.js';
+import { bench as kind } from '../kinds/bench/index.js';
 import { API_VERSION, DEFAULT_API_GROUP } from '../kit/definition.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 import type { AnyKind } from '../registry.js';

@@ -1,6 +1,6 @@
 import { ApiObject, type ApiObjectProps, Lazy } from 'cdk8s';
 import { Construct } from 'constructs';
-import { canonicalJson } from '../kit/hash.js';
+import { canonicalJson } from '../kit/json/hash.js';
 import type { KubeObject } from '../kit/object.js';
 
 /**

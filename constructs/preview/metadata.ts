@@ -1,5 +1,5 @@
 import type { Problem } from '../kit/errors.js';
-import { isObject } from '../kit/is-object.js';
+import { isObject } from '../kit/json/is-object.js';
 
 /** The fields of metadata that the API server knows. */
 const FIELDS = [

@@ -3,7 +3,7 @@ import { DEFAULT_API_GROUP } from '../kit/definition.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 import { quantityWarnings } from '../kit/quantity-warnings.js';
-import type { Settings } from '../kit/settings.js';
+import type { Settings } from '../kit/operator-settings.js';
 import type { StaticReader } from '../kit/static-reader.js';
 import { synthesize } from '../kit/synth.js';
 import { KINDS, type AnyKind } from '../registry.js';

@@ -3,7 +3,7 @@ import { Construct } from 'constructs';
 import { type AppSiteSpec, toJson_AppSiteSpec } from '../../imports/app-operator.io.js';
 import type { Resource } from '../kit/object.js';
 import type { AnyKind } from '../registry.js';
-import { site as kind } from '../site/index.js';
+import { site as kind } from '../kinds/site/index.js';
 import { admitted, type Bench, checkedGraph, childOf, manifestOf, type Metadata } from './bench.js';
 import { Children } from './children.js';
 import { readerOf } from './preview.js';

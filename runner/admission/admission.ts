@@ -5,7 +5,7 @@ import { API_VERSION } from '../../constructs/kit/definition.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import type { Settings } from '../../constructs/kit/settings.js';
+import type { Settings } from '../../constructs/kit/operator-settings.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { oversize } from '../../constructs/kit/schema/admit.js';
 import type { Logger } from '../telemetry/log.js';

@@ -1,7 +1,7 @@
 import type { ClusterReader, Index } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import type { Settings } from '../../constructs/kit/settings.js';
+import type { Settings } from '../../constructs/kit/operator-settings.js';
 import type { Read } from './author-access.js';
 
 /**

@@ -17,7 +17,7 @@ import {
   secretOf,
   ValidatingWebhookConfiguration,
   type WebhookConfiguration,
-} from './objects.js';
+} from './webhook-objects.js';
 
 export interface CaInjectorProps {
   readonly client: Pick<Client, 'request' | 'watch'>;

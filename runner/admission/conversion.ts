@@ -4,7 +4,7 @@ import {
   type KindVersion,
   type Versioned,
 } from '../../constructs/kit/conversion.js';
-import { isObject } from '../../constructs/kit/is-object.js';
+import { isObject } from '../../constructs/kit/json/is-object.js';
 import { BadReview } from './review.js';
 
 const REVIEW_VERSION = 'apiextensions.k8s.io/v1';

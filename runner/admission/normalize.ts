@@ -1,4 +1,4 @@
-import type { NormalField } from '../../constructs/kit/normal.js';
+import type { NormalField } from '../../constructs/kit/normal-form.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 
 /** An operation of a JSON patch. */

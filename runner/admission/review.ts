@@ -1,5 +1,5 @@
 import type { UserInfo } from '../api/access-review.js';
-import { isObject } from '../../constructs/kit/is-object.js';
+import { isObject } from '../../constructs/kit/json/is-object.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { BindAddress } from '../config/parsers.js';
-import { LIMITS, listen } from '../http/http.js';
+import { LIMITS, listen } from '../http/http-server.js';
 import type { KeyPair } from '../http/certificate.js';
 import type { Logger } from '../telemetry/log.js';
 import { Bodies, type Body, BodyTooLarge, type Exceeded, free } from './body.js';

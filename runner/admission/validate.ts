@@ -1,13 +1,13 @@
 import { objectKind } from '../../constructs/kit/definition.js';
 import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
-import { canonicalJson } from '../../constructs/kit/hash.js';
+import { canonicalJson } from '../../constructs/kit/json/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { problemsOf } from '../../constructs/kit/problems.js';
 import { quantityWarnings } from '../../constructs/kit/quantity-warnings.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
-import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/operator-settings.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { Hidden } from './author-reader.js';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ApiError, ConnectionError, type StatusBody } from './api-error.js';
-import type { Access, Endpoint } from './access.js';
+import type { Access, Endpoint } from './endpoint.js';
 import type { Credentials } from './credentials.js';
 import { lines } from './lines.js';
 import { isCollection, type Verb } from './resource-path.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { Access, Endpoint } from './access.js';
+import type { Access, Endpoint } from './endpoint.js';
 import { libraryReader } from './kubeconfig-library.js';
 import { readKubeconfig } from './kubeconfig.js';
 

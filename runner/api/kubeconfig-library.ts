@@ -3,7 +3,7 @@ import { delimiter } from 'node:path';
 import type { RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { messageOf } from '../../constructs/kit/errors.js';
-import type { Access } from './access.js';
+import type { Access } from './endpoint.js';
 
 /**
  * A reader of all kubeconfig files: exec plug-ins, OIDC, several files joined. Its library takes half a

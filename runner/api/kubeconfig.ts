@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import { parse, YAMLParseError } from 'yaml';
-import type { Access, TlsMaterial } from './access.js';
+import type { Access, TlsMaterial } from './endpoint.js';
 
 interface Cluster {
   readonly server?: string;

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import type { Endpoint } from './access.js';
+import type { Endpoint } from './endpoint.js';
 import { Agent, loadUndici } from './undici.js';
 
 /** The connections to one endpoint. */

@@ -8,14 +8,14 @@ import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
 import { METADATA } from '../api/media-type.js';
 import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
-import { BEFORE_APPLY, isBeforeApply } from '../cache/owned-fields.js';
+import { BEFORE_APPLY, isBeforeApply } from '../cache/managed-fields.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { Plan, PlannedChild } from '../reconcile/plan.js';
 import type { Status } from '../reconcile/resource-status.js';
-import { alteredField } from './altered.js';
+import { alteredField } from './altered-field.js';
 import { isAsApplied } from './as-applied.js';
-import { withValues } from './generated-secret.js';
-import { refreshMounts } from './mounts.js';
+import { withValues } from './secret-values.js';
+import { refreshMounts } from './mount-refresh.js';
 import { isRecorded, RunRecords } from './run-records.js';
 import {
   foreignOwner,

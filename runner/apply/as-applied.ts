@@ -1,8 +1,8 @@
-import { isObject } from '../../constructs/kit/is-object.js';
-import { canonicalJson } from '../../constructs/kit/hash.js';
+import { isObject } from '../../constructs/kit/json/is-object.js';
+import { canonicalJson } from '../../constructs/kit/json/hash.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { FIELD_MANAGER } from '../cache/child.js';
-import { appliedFields } from '../cache/owned-fields.js';
+import { appliedFields } from '../cache/managed-fields.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import { METADATA } from '../api/media-type.js';
-import { canonicalJson } from '../../constructs/kit/hash.js';
+import { canonicalJson } from '../../constructs/kit/json/hash.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { isNotFound } from '../api/api-error.js';

@@ -12,7 +12,7 @@ import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
 import { meteredQueue, type WorkQueue } from '../controller/workqueue.js';
-import type { JobRuns } from '../health/termination-message.js';
+import type { JobRuns } from '../health/job-runs.js';
 import type { PodDiagnostics } from '../health/pod-diagnostics.js';
 import { planOf, plannedOf } from '../reconcile/plan.js';
 import { errorTypeOf, reportOf } from '../reconcile/report.js';

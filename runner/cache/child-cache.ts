@@ -1,7 +1,7 @@
 import { keepNewest } from '../keep-newest.js';
-import { defined } from '../../constructs/kit/defined.js';
-import { endingWith } from '../../constructs/kit/ending-with.js';
-import { hashOf } from '../../constructs/kit/hash.js';
+import { defined } from '../../constructs/kit/json/defined.js';
+import { endingWith } from '../../constructs/kit/json/ending-with.js';
+import { hashOf } from '../../constructs/kit/json/hash.js';
 import { READY } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { BUCKET, OWNER, type MetadataKeys } from '../../constructs/kit/metadata-keys.js';

@@ -1,13 +1,13 @@
-import { requireDepth } from '../../constructs/kit/depth.js';
-import { equal } from '../../constructs/kit/equal.js';
-import { hashOf } from '../../constructs/kit/hash.js';
+import { requireDepth } from '../../constructs/kit/json/depth.js';
+import { equal } from '../../constructs/kit/json/equal.js';
+import { hashOf } from '../../constructs/kit/json/hash.js';
 import { healthOf, unreadable, type Health } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import { groupOf, joined, type KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { readRuns, type CompletedRuns } from './completed-runs.js';
-import { isBeforeApply, ownedHash, owns } from './owned-fields.js';
+import { isBeforeApply, ownedHash, owns } from './managed-fields.js';
 
 /** The field manager of the operator's server-side apply. */
 export const FIELD_MANAGER = 'app-operator';

@@ -1,9 +1,9 @@
-import { canonicalJson, hashOf, hashOfText } from '../../constructs/kit/hash.js';
+import { canonicalJson, hashOf, hashOfText } from '../../constructs/kit/json/hash.js';
 import type { Index, ClusterReader } from '../../constructs/kit/kind.js';
 import { Waiting, messageOf } from '../../constructs/kit/errors.js';
 import { joined, keyOf, keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
-import type { Settings } from '../../constructs/kit/settings.js';
+import type { Settings } from '../../constructs/kit/operator-settings.js';
 import type { OnUnusable } from './isolation.js';
 import { Multimap } from './multimap.js';
 

@@ -1,4 +1,4 @@
-import { defined } from '../../constructs/kit/defined.js';
+import { defined } from '../../constructs/kit/json/defined.js';
 import { groupOf, type KubeObject, type ObjectMeta } from '../../constructs/kit/object.js';
 import { LAST_APPLIED } from '../../constructs/kit/well-known.js';
 

@@ -1,8 +1,8 @@
-import { defined } from '../../constructs/kit/defined.js';
-import { cutBelow } from '../../constructs/kit/depth.js';
-import { endingWith } from '../../constructs/kit/ending-with.js';
+import { defined } from '../../constructs/kit/json/defined.js';
+import { cutBelow } from '../../constructs/kit/json/depth.js';
+import { endingWith } from '../../constructs/kit/json/ending-with.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
-import { dataEdits } from '../../constructs/kit/generated-secret.js';
+import { dataEdits } from '../../constructs/kit/secret-values.js';
 import { DATABASE_GRANT, GENERATED_ID, OWNER } from '../../constructs/kit/metadata-keys.js';
 import {
   keyOfObject,

@@ -5,7 +5,7 @@ import type { Client } from '../api/client.js';
 import { listAll } from '../api/list.js';
 import { doubledMs } from '../backoff.js';
 import { type Clock, systemClock } from '../clock.js';
-import { isNewer } from './version.js';
+import { isNewer } from './resource-version.js';
 
 /** How a sink replaces a collection. */
 export interface Replacement {

@@ -1,6 +1,6 @@
 import { keepNewest } from '../keep-newest.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
-import { equal } from '../../constructs/kit/equal.js';
+import { equal } from '../../constructs/kit/json/equal.js';
 import {
   keyOfObject,
   type KubeObject,
@@ -12,7 +12,7 @@ import { forEach, type OnUnusable } from './isolation.js';
 import { keptMetadata } from './kept-metadata.js';
 import type { Replacement, Sink } from './reflector.js';
 import { usable } from './usable.js';
-import { isNewer } from './version.js';
+import { isNewer } from './resource-version.js';
 
 /** A value of a store has the version in which it was read. */
 export interface Versioned {

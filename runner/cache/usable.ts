@@ -1,8 +1,8 @@
 import type { KindDefinition } from '../../constructs/kit/definition.js';
-import { cutBelow, MAX_OBJECT_DEPTH } from '../../constructs/kit/depth.js';
+import { cutBelow, MAX_OBJECT_DEPTH } from '../../constructs/kit/json/depth.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
-import { isObject } from '../../constructs/kit/is-object.js';
+import { isObject } from '../../constructs/kit/json/is-object.js';
 import { completeSpec, soundStatus } from '../../constructs/kit/schema/sound.js';
 
 /** A resource that every function may read. */

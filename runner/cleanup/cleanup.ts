@@ -1,5 +1,5 @@
 import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
-import { hashOf } from '../../constructs/kit/hash.js';
+import { hashOf } from '../../constructs/kit/json/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { Resource } from '../../constructs/kit/object.js';

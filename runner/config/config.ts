@@ -2,7 +2,7 @@ import {
   DEFAULT_SETTINGS,
   type DEFAULT_IDS,
   type Settings,
-} from '../../constructs/kit/settings.js';
+} from '../../constructs/kit/operator-settings.js';
 import { ConfigError, helpFor, parseConfigFlags } from './flag-parser.js';
 import { FLAGS, type LogEncoder, type LogLevel } from './operator-flags.js';
 import type { BindAddress } from './parsers.js';

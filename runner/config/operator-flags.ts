@@ -1,5 +1,5 @@
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { DEFAULT_IDS, DEFAULT_SETTINGS, MAX_ID } from '../../constructs/kit/settings.js';
+import { DEFAULT_IDS, DEFAULT_SETTINGS, MAX_ID } from '../../constructs/kit/operator-settings.js';
 import type { ConfigFlag, Parser } from './flag-parser.js';
 import {
   bindAddress,

@@ -1,6 +1,6 @@
 import type { ConditionResult } from '../../constructs/kit/condition.js';
 import { isPaused } from '../../constructs/kit/annotations.js';
-import { equal } from '../../constructs/kit/equal.js';
+import { equal } from '../../constructs/kit/json/equal.js';
 import {
   joined,
   keyOfObject,

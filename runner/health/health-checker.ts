@@ -1,5 +1,5 @@
 import { READY, type Health } from '../../constructs/kit/health.js';
-import { failureIn } from '../../constructs/kit/job-report.js';
+import { failureIn } from '../../constructs/kit/job-result.js';
 import type { ChildView, Probe, ProbeResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { isRecorded } from '../apply/run-records.js';

@@ -1,4 +1,4 @@
-import { defined } from '../../constructs/kit/defined.js';
+import { defined } from '../../constructs/kit/json/defined.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { isNotFound } from '../api/api-error.js';

@@ -1,10 +1,10 @@
 import { refusedPod } from '../../constructs/kit/health.js';
-import { withoutPrefix } from '../../constructs/kit/job-report.js';
+import { withoutPrefix } from '../../constructs/kit/job-result.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { Child } from '../cache/child.js';
-import { Event, lastSeen, problemOfClaims, type EventObject } from './claim-diagnosis.js';
+import { Event, lastSeen, problemOfClaims, type EventObject } from './claim-diagnostics.js';
 import { ownedPods, readPod } from './owned-pods.js';
 
 /** How long a diagnosis is good for. */

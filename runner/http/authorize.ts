@@ -3,7 +3,7 @@ import { keepNewest } from '../keep-newest.js';
 import { createHash } from 'node:crypto';
 import { ApiError } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
-import type { Reply, Route } from './http.js';
+import type { Reply, Route } from './http-server.js';
 import type { Logger } from '../telemetry/log.js';
 
 export interface AuthorizeOptions {

@@ -1,9 +1,9 @@
 import { authorized } from './authorize.js';
 import type { Client } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import { type Check, health } from './health.js';
-import { type HttpServer, type Reply, serveHttp } from './http.js';
-import { serveHttps } from './https.js';
+import { type Check, health } from './health-endpoint.js';
+import { type HttpServer, type Reply, serveHttp } from './http-server.js';
+import { serveHttps } from './https-server.js';
 import { mountedSource, selfSignedSource } from './key-pair-source.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';

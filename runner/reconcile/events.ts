@@ -1,4 +1,4 @@
-import { hashOf } from '../../constructs/kit/hash.js';
+import { hashOf } from '../../constructs/kit/json/hash.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
 import type { Logger } from '../telemetry/log.js';

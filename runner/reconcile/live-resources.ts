@@ -1,4 +1,4 @@
-import { hashOf } from '../../constructs/kit/hash.js';
+import { hashOf } from '../../constructs/kit/json/hash.js';
 import type { ClusterReader, Index } from '../../constructs/kit/kind.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';

@@ -1,6 +1,6 @@
 import type { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { canonicalJson, hashOfText } from '../../constructs/kit/hash.js';
+import { canonicalJson, hashOfText } from '../../constructs/kit/json/hash.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';

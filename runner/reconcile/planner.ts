@@ -1,4 +1,4 @@
-import { hashOf } from '../../constructs/kit/hash.js';
+import { hashOf } from '../../constructs/kit/json/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import { joined, keyOfObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';

@@ -7,7 +7,7 @@ import { unsoundStatusOf, usable } from '../cache/usable.js';
 import { endedJob } from '../apply/run-records.js';
 import { CleanupReconciler, type CleanupProps } from '../cleanup/cleanup.js';
 import type { PendingChild } from '../health/health-checker.js';
-import type { JobRuns } from '../health/termination-message.js';
+import type { JobRuns } from '../health/job-runs.js';
 import { earliest } from './earliest.js';
 import { plannedOf, type Plan } from './plan.js';
 import { Planner, type PlannerProps } from './planner.js';

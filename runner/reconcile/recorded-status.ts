@@ -1,6 +1,6 @@
 import { fieldsOf } from '../cache/json-annotation.js';
-import { canonicalJson } from '../../constructs/kit/hash.js';
-import { isObject } from '../../constructs/kit/is-object.js';
+import { canonicalJson } from '../../constructs/kit/json/hash.js';
+import { isObject } from '../../constructs/kit/json/is-object.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import { keyOfObject, type Resource } from '../../constructs/kit/object.js';
 import { referenceName } from '../../constructs/kit/reference.js';

@@ -1,5 +1,5 @@
 import type { Condition, ConditionResult } from '../../constructs/kit/condition.js';
-import { equal } from '../../constructs/kit/equal.js';
+import { equal } from '../../constructs/kit/json/equal.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';

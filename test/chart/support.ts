@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { ensureHelm, Helm } from '../../testbed/helm/helm.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 
 export const CHART = path.join(projectRoot(), 'dist', 'chart');
 

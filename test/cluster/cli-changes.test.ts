@@ -21,7 +21,7 @@ import type { ObjectDiff } from '../../cli/commands/diff/object-diff.js';
 import { childKinds, POD } from '../../cli/kube/kinds.js';
 import type { Omission } from '../../cli/kube/snapshot.js';
 import { toYaml } from '../../cli/io/yaml.js';
-import { CONTROL_PLANE, OPERATOR_SELECTOR } from '../../constructs/install/identity.js';
+import { CONTROL_PLANE, OPERATOR_SELECTOR } from '../../constructs/kit/operator-identity.js';
 import { groupOf } from '../../constructs/kit/object.js';
 import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';

@@ -8,7 +8,7 @@ import { promisify, stripVTControlCharacters } from 'node:util';
 import { after, before, describe, test } from 'node:test';
 
 import type { StatusReport } from '../../cli/commands/status/reporter.js';
-import { allOf, type Node } from '../../cli/commands/status/node.js';
+import { allOf, type Node } from '../../cli/commands/status/tree-node.js';
 import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite, aUser } from './support/builders.js';

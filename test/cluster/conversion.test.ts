@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { crdOf } from '../../constructs/install/crd.js';
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { V1BETA1 } from '../v1beta1/versions.js';

@@ -5,10 +5,10 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import type { Helm } from '../../testbed/helm/helm.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { CHART, startHelm } from '../chart/support.js';
 import { Cluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { installManifest } from '../../cli/commands/install/manifest.js';
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { VERSION } from '../../runner/version.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite, scaled } from './support/builders.js';

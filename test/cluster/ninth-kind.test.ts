@@ -10,7 +10,7 @@ import { DEFAULT_API_GROUP, objectKind } from '../../constructs/kit/definition.j
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { DEFINITIONS, KINDS } from '../../constructs/registry.js';
 import { Admission } from '../../runner/admission/admission.js';
 import type { AdmissionResponse } from '../../runner/admission/review.js';

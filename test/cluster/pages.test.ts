@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { ensureHelm } from '../../testbed/helm/helm.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { needOf, Reader, shellBlocks, type Block } from '../support/page-blocks.js';
 import { Cluster } from './harness.js';
 import { startInstalled } from './support/installed.js';

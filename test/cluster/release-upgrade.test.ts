@@ -5,12 +5,12 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
-import { hashOf } from '../../constructs/kit/hash.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
+import { hashOf } from '../../constructs/kit/json/hash.js';
 import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { holdPods } from '../../testbed/controlplane/pods.js';
 import { DOCUMENT_PODS, DocumentScript } from '../../testbed/stand-in/document-script.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { Cluster } from './harness.js';
 import { aBench, API_VERSION, aSecret, aSite, aUser } from './support/builders.js';
 import { forbiddenCalls, installed, startInstalled } from './support/installed.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { hashOf } from '../../constructs/kit/hash.js';
+import { hashOf } from '../../constructs/kit/json/hash.js';
 import { completePods, release } from '../../testbed/controlplane/pods.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite, API_VERSION } from './support/builders.js';

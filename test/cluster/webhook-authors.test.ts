@@ -3,7 +3,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Agent, request } from 'undici';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { newAuthority } from '../../testbed/controlplane/certificate.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite, aUser } from './support/builders.js';

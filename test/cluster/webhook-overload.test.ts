@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import type { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
 import type { Call } from '../../testbed/fault-proxy/call.js';
 import { type Cluster, startCluster } from './harness.js';

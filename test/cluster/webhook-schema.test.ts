@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { crdOf } from '../../constructs/install/crd.js';
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
 import { DEFINITIONS } from '../../constructs/registry.js';

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { connect } from 'node:tls';
 import { after, before, describe, test } from 'node:test';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite, aUser, API_VERSION, scaled, WORKERS } from './support/builders.js';
 import { LONG_LEASE } from './support/installed.js';

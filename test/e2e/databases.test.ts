@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 
-import { parseOutcome } from '../../constructs/kit/job-report.js';
+import { parseOutcome } from '../../constructs/kit/job-result.js';
 import { databaseName } from '../../constructs/kit/names.js';
 import { aSecret, aSite } from '../cluster/support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';

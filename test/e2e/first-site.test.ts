@@ -7,7 +7,7 @@ import { after, before, suite, test } from 'node:test';
 
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { OPERATOR_IMAGE } from '../../testbed/images/operator.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { conditionOf } from '../cluster/support/objects.js';
 import { type Block, Reader, shellBlocks } from '../support/page-blocks.js';
 import { EXAMPLES_VERSION } from './framework.js';

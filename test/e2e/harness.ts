@@ -9,7 +9,7 @@ import { NODE_NAME } from '../../testbed/node/configs.js';
 import { ensureImage, type ImageDefinition } from '../../testbed/node/image.js';
 import { whyNot } from '../../testbed/node/machine.js';
 import { type RealNode, startNode } from '../../testbed/node/node.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { Cluster } from '../cluster/harness.js';
 import { at, type Live, type Manifest } from '../cluster/support/objects.js';
 import { frappeImage, VERSIONS } from '../../testbed/stand-in/image.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { aSite } from '../cluster/support/builders.js';
 import { at } from '../cluster/support/objects.js';
 import { install, the } from '../unit/install-manifest.js';

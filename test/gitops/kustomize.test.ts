@@ -5,12 +5,12 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { parseAllDocuments, stringify } from 'yaml';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
-import { IMAGE_REPOSITORY } from '../../constructs/install/project.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
+import { IMAGE_REPOSITORY } from '../../constructs/project.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ensureBinaries } from '../../testbed/controlplane/binaries.js';
 import { run } from '../../testbed/controlplane/run.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 
 const BASE = path.join(projectRoot(), 'dist');
 

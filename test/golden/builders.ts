@@ -1,13 +1,13 @@
-import type { AppBench } from '../../constructs/bench/api.js';
+import type { AppBench } from '../../constructs/api/bench.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ScaledObject, TriggerAuthentication } from '../../constructs/integrations/keda/kinds.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
-import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/operator-settings.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { KINDS } from '../../constructs/registry.js';
-import type { AppSite } from '../../constructs/site/api.js';
+import type { AppSite } from '../../constructs/api/site.js';
 import { NOW } from './scenario.js';
 
 type Fields = Readonly<Record<string, unknown>>;

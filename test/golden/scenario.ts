@@ -6,7 +6,7 @@ import type { Health } from '../../constructs/kit/health.js';
 import type { JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/operator-settings.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { memoize } from '../support/memoize.js';
 

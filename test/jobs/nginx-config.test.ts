@@ -1,8 +1,8 @@
 /** renderNginxConfig: the same text for the same sites, and only valid host names. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
-import type { NginxConfigInput } from '../../constructs/bench/nginx-input.js';
+import { renderNginxConfig } from '../../constructs/kinds/bench/nginx-config.js';
+import type { NginxConfigInput } from '../../constructs/kinds/bench/nginx-input.js';
 
 const base: NginxConfigInput = {
   benchBackend: 'b1-gunicorn.ns.svc.cluster.local:8000',

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { join } from 'node:path';
-import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
-import type { NginxConfigInput } from '../../constructs/bench/nginx-input.js';
+import { renderNginxConfig } from '../../constructs/kinds/bench/nginx-config.js';
+import type { NginxConfigInput } from '../../constructs/kinds/bench/nginx-input.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { SCRIPTS, type Daemon, daemon, eventually, get, temporaryDirectory } from './servers.js';
 

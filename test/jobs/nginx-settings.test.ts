@@ -5,11 +5,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { AppBench, ProxySettings } from '../../constructs/bench/api.js';
-import { appBench } from '../../constructs/bench/definition.js';
-import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
-import type { NginxConfigInput } from '../../constructs/bench/nginx-input.js';
-import { proxyProblems, proxySettings } from '../../constructs/bench/proxy-settings.js';
+import type { AppBench, ProxySettings } from '../../constructs/api/bench.js';
+import { appBench } from '../../constructs/kinds/bench/definition.js';
+import { renderNginxConfig } from '../../constructs/kinds/bench/nginx-config.js';
+import type { NginxConfigInput } from '../../constructs/kinds/bench/nginx-input.js';
+import { proxyProblems, proxySettings } from '../../constructs/kinds/bench/proxy-settings.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
 
 import { aBackend, sitesVolume, startNginx, type Nginx } from './nginx-fixture.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
+import { renderNginxConfig } from '../../constructs/kinds/bench/nginx-config.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { aBackend, ConfigMapVolume, nameServer, startNginx } from './nginx-fixture.js';
 import {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { readFailure, readReport } from '../../constructs/backup/report.js';
+import { readFailure, readReport } from '../../constructs/kinds/backup/result.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { startS3Server } from '../../testbed/s3/server.js';
 import { putFile } from './backup-fixture.js';

@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { parseOutcome } from '../../constructs/kit/job-report.js';
+import { parseOutcome } from '../../constructs/kit/job-result.js';
 import {
   NAME,
   aStore,

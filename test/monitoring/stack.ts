@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { type Cluster, startCluster } from '../cluster/harness.js';
 import { aBench, aSite, API_VERSION } from '../cluster/support/builders.js';

@@ -86,7 +86,7 @@ const SERVING: readonly Mutation[] = [
     name: 'first-site',
     item: 'serving',
     breaks: 'a Host in no map gets the first site',
-    file: 'constructs/bench/nginx-maps.ts',
+    file: 'constructs/kinds/bench/nginx-maps.ts',
     find: `renderMap('$host $frappe_site', '""', `,
     replace: `renderMap('$host $frappe_site', [...(sites?.keys() ?? [])][0] ?? '""', `,
     fails: [
@@ -126,7 +126,7 @@ const SERVING: readonly Mutation[] = [
     name: 'no-aliases',
     item: 'serving',
     breaks: "aliases are left out of nginx's map",
-    file: 'constructs/bench/nginx-maps.ts',
+    file: 'constructs/kinds/bench/nginx-maps.ts',
     find: '[siteName, ...domains]',
     replace: '[siteName]',
     fails: [
@@ -143,7 +143,7 @@ const SERVING: readonly Mutation[] = [
     name: 'no-assets',
     item: 'serving',
     breaks: '`/assets` answers 404',
-    file: 'constructs/bench/nginx-server.ts',
+    file: 'constructs/kinds/bench/nginx-server.ts',
     find: 'try_files $uri @assets;',
     replace: 'return 404;',
     fails: [
@@ -160,7 +160,7 @@ const SERVING: readonly Mutation[] = [
     name: 'not-internal',
     item: 'serving',
     breaks: '`/protected` lacks `internal`',
-    file: 'constructs/bench/nginx-server.ts',
+    file: 'constructs/kinds/bench/nginx-server.ts',
     find: '      internal;\n',
     replace: '',
     fails: [
@@ -177,7 +177,7 @@ const SERVING: readonly Mutation[] = [
     name: 'no-socketio',
     item: 'serving',
     breaks: 'no route `/socket.io`',
-    file: 'constructs/bench/nginx-server.ts',
+    file: 'constructs/kinds/bench/nginx-server.ts',
     find: 'location /socket.io {',
     replace: 'location /no-socket.io {',
     fails: [
@@ -194,7 +194,7 @@ const SERVING: readonly Mutation[] = [
     name: 'any-body',
     item: 'serving',
     breaks: 'no limit for request bodies',
-    file: 'constructs/bench/nginx-config.ts',
+    file: 'constructs/kinds/bench/nginx-config.ts',
     find: 'client_max_body_size ${bodySize(input)};',
     replace: 'client_max_body_size ${bodySize({ ...input, clientMaxBodySize: "0" })};',
     fails: [
@@ -214,7 +214,7 @@ const ISOLATION: readonly Mutation[] = [
     name: 'any-bench',
     item: 'isolation',
     breaks: 'NetworkPolicies let in by a label that all benches have',
-    file: 'constructs/frappe/network-policy.ts',
+    file: 'constructs/frappe/network-rule.ts',
     find: 'podSelector: benchPodsBut(rule.bench, NO_CLIENTS)',
     replace:
       "podSelector: { ...benchPodsBut(rule.bench, NO_CLIENTS), matchLabels: { 'app.kubernetes.io/name': 'frappe' } }",
@@ -498,7 +498,7 @@ const CHANGE: readonly Mutation[] = [
     name: 'same-password',
     item: 'change',
     breaks: "a change of the administrator's Secret runs no Job",
-    file: 'constructs/site/init.ts',
+    file: 'constructs/kinds/site/init-job.ts',
     find: '    inputs.adminPassword,\n',
     replace: '',
     fails: [
@@ -515,7 +515,7 @@ const CHANGE: readonly Mutation[] = [
     name: 'no-apps',
     item: 'change',
     breaks: 'the init Job gets no list of apps',
-    file: 'constructs/site/init.ts',
+    file: 'constructs/kinds/site/init-job.ts',
     find: 'JSON.stringify(inputs.apps)',
     replace: 'JSON.stringify([])',
     fails: [

@@ -7,7 +7,7 @@ import { loadAll } from 'js-yaml';
 import { parseAllDocuments } from 'yaml';
 
 import { toYaml } from '../../cli/io/yaml.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { needs } from '../jobs/servers.js';
 import { pyYaml } from '../support/py-yaml.js';
 

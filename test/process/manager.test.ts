@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiObject, Chart } from 'cdk8s';
 
-import { bench } from '../../constructs/bench/index.js';
+import { bench } from '../../constructs/kinds/bench/index.js';
 import { childLabels } from '../../constructs/kit/labels.js';
 import type { Batch } from '../../constructs/kit/batch.js';
 import type { KubeObject } from '../../constructs/kit/object.js';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 
-import { type HttpServer, serveHttp } from '../../runner/http/http.js';
+import { type HttpServer, serveHttp } from '../../runner/http/http-server.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
 import { selfSigned } from '../../runner/http/certificate.js';
-import type { Access } from '../../runner/api/access.js';
+import type { Access } from '../../runner/api/endpoint.js';
 import {
   loadCredentials,
   podNamespace,

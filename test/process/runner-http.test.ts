@@ -2,8 +2,13 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import { PassThrough } from 'node:stream';
 
-import { type Check, health } from '../../runner/http/health.js';
-import { type HttpServer, type Reply, type Routes, serveHttp } from '../../runner/http/http.js';
+import { type Check, health } from '../../runner/http/health-endpoint.js';
+import {
+  type HttpServer,
+  type Reply,
+  type Routes,
+  serveHttp,
+} from '../../runner/http/http-server.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 
 const output = new PassThrough();

@@ -11,8 +11,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls, type SecureVersion, type TLSSocket } from 'node:tls';
 
 import { type KeyPair, selfSigned } from '../../runner/http/certificate.js';
-import { type HttpServer } from '../../runner/http/http.js';
-import { serveHttps } from '../../runner/http/https.js';
+import { type HttpServer } from '../../runner/http/http-server.js';
+import { serveHttps } from '../../runner/http/https-server.js';
 import {
   type KeyPairSource,
   mountedSource,

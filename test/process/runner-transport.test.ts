@@ -13,7 +13,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { type KeyPair, selfSigned } from '../../runner/http/certificate.js';
 import { type Client, createClient } from '../../runner/api/client.js';
-import type { Endpoint } from '../../runner/api/access.js';
+import type { Endpoint } from '../../runner/api/endpoint.js';
 import { type Credentials, fixed } from '../../runner/api/credentials.js';
 
 const pairFor = (commonName: string, host: string): KeyPair =>

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { Chart } from 'cdk8s';
-import { bench } from '../../constructs/bench/index.js';
+import { bench } from '../../constructs/kinds/bench/index.js';
 import { evaluatePhase } from '../../constructs/frappe/phase.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';

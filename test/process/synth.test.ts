@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
 
 import { toYaml } from '../../cli/io/yaml.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { withoutUpgradeCheck } from '../../tools/prepare/cdk8s-cli.js';
 import { bench, namesIn, site } from '../unit/render-manifests.js';
 

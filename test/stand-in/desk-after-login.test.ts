@@ -7,15 +7,15 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { dashboardDocument } from '../../constructs/dashboard/document.js';
-import type { SiteDashboard } from '../../constructs/dashboard/api.js';
-import type { SiteDashboardChart } from '../../constructs/dashboard-chart/api.js';
-import { chartDocument } from '../../constructs/dashboard-chart/document.js';
-import type { SiteSetup, SiteSocialLogin } from '../../constructs/site/api.js';
-import type { SiteUser } from '../../constructs/user/api.js';
-import { userDocument } from '../../constructs/user/document.js';
-import type { SiteWorkspace } from '../../constructs/workspace/api.js';
-import { workspaceDocument } from '../../constructs/workspace/document.js';
+import { dashboardDocument } from '../../constructs/kinds/dashboard/document.js';
+import type { SiteDashboard } from '../../constructs/api/dashboard.js';
+import type { SiteDashboardChart } from '../../constructs/api/dashboard-chart.js';
+import { chartDocument } from '../../constructs/kinds/dashboard-chart/document.js';
+import type { SiteSetup, SiteSocialLogin } from '../../constructs/api/site.js';
+import type { SiteUser } from '../../constructs/api/user.js';
+import { userDocument } from '../../constructs/kinds/user/document.js';
+import type { SiteWorkspace } from '../../constructs/api/workspace.js';
+import { workspaceDocument } from '../../constructs/kinds/workspace/document.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import { get } from '../jobs/servers.js';
 import { behindIcons } from '../support/desk-page.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loginContent, loginFiles } from '../../constructs/configuration/first-login.js';
-import type { SiteSetup, SiteSocialLogin } from '../../constructs/site/api.js';
+import type { SiteSetup, SiteSocialLogin } from '../../constructs/api/site.js';
 import { type Answer, type Env, get, temporaryDirectory } from '../jobs/servers.js';
 import { type Boot, bootIn, tokenIn } from '../support/desk-page.js';
 import type { Site, Stack, Web } from './fixture.js';

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { SiteSetup, SiteSocialLogin } from '../../constructs/site/api.js';
+import type { SiteSetup, SiteSocialLogin } from '../../constructs/api/site.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import { get } from '../jobs/servers.js';
 import { configureLogin, type FirstLoginSpec } from './desk.js';

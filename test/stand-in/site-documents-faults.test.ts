@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { parseFailure } from '../../constructs/kit/job-report.js';
+import { parseFailure } from '../../constructs/kit/job-result.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import { SCRIPTS, eventually, redisCli, runScript, temporaryDirectory } from '../jobs/servers.js';
 import { Batch, MISSING, chart, describeDocuments, roles, user, workspace } from './documents.js';

@@ -1,4 +1,4 @@
-import { isObject } from '../../constructs/kit/is-object.js';
+import { isObject } from '../../constructs/kit/json/is-object.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 
 /** Labels that a selector requires, and the object that has the selector. */

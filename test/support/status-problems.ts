@@ -1,5 +1,5 @@
 import type { KindDefinition, Schema } from '../../constructs/kit/definition.js';
-import { isObject } from '../../constructs/kit/is-object.js';
+import { isObject } from '../../constructs/kit/json/is-object.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
 

@@ -7,7 +7,7 @@ import type { EventData } from 'node:test';
 import type { TestEvent } from 'node:test/reporters';
 import { inspect } from 'node:util';
 
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 
 /** A suite that takes longer has a line of its own. */
 const LONG_MS = 30_000;

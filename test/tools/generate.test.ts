@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { linkFolder } from '../support/link-folder.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-const SCHEMA = 'constructs/job/schema.generated.ts';
+const SCHEMA = 'constructs/kinds/site-job/schema.generated.ts';
 
 const copy = mkdtempSync(join(tmpdir(), 'app-operator-generate-'));
 after(() => {

@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const REFUSED: readonly (readonly [reason: string, path: string, code: string, rule: string])[] = [
   [
     'constructs know no runner',
-    'constructs/bench/x.ts',
+    'constructs/kinds/bench/x.ts',
     "import { a } from '../../runner/a.js';",
     'no-restricted-imports',
   ],
@@ -22,19 +22,19 @@ const REFUSED: readonly (readonly [reason: string, path: string, code: string, r
   ],
   [
     'constructs do no I/O',
-    'constructs/site/x.ts',
+    'constructs/kinds/site/x.ts',
     "import { readFileSync } from 'node:fs';",
     'no-restricted-imports',
   ],
   [
     '… nor under the old name',
-    'constructs/site/x.ts',
+    'constructs/kinds/site/x.ts',
     "import { readFileSync } from 'fs';",
     'no-restricted-imports',
   ],
   [
     'constructs have no randomness',
-    'constructs/site/x.ts',
+    'constructs/kinds/site/x.ts',
     "import { randomBytes } from 'node:crypto';",
     'no-restricted-imports',
   ],
@@ -76,13 +76,13 @@ const REFUSED: readonly (readonly [reason: string, path: string, code: string, r
   ],
   [
     'a kind does not use another',
-    'constructs/site/x.ts',
+    'constructs/kinds/site/x.ts',
     "import { a } from '../bench/redis.js';",
     'no-restricted-imports',
   ],
   [
     '… nor its values',
-    'constructs/site/x.ts',
+    'constructs/kinds/site/x.ts',
     "import { a } from '../bench/api.js';",
     'no-restricted-imports',
   ],
@@ -104,7 +104,7 @@ const REFUSED: readonly (readonly [reason: string, path: string, code: string, r
     "import { a } from '../cli/a.js';",
     'no-restricted-imports',
   ],
-  ...(['constructs/bench', 'runner/apply', 'cli/status'] as const).flatMap((folder) =>
+  ...(['constructs/kinds/bench', 'runner/apply', 'cli/status'] as const).flatMap((folder) =>
     (['testbed', 'tools', 'test'] as const).map(
       (outside) =>
         [
@@ -181,10 +181,10 @@ const ACCEPTED: readonly (readonly [reason: string, path: string, code: string])
   ],
   [
     "another kind's types",
-    'constructs/site/x.ts',
+    'constructs/kinds/site/x.ts',
     "import type { A } from '../bench/api.js';\nexport type B = A;",
   ],
-  ["a kind's index", 'constructs/bench/index.ts', "export { a } from './redis.js';"],
+  ["a kind's index", 'constructs/kinds/bench/index.ts', "export { a } from './redis.js';"],
   [
     'runner uses kit',
     'runner/x.ts',

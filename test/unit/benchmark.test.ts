@@ -9,7 +9,7 @@ test('the time of a profile is that of the nearest caller with an area', () => {
   const nodes = [
     { id: 1, callFrame: frame('(root)'), children: [2, 5, 6] },
     { id: 2, callFrame: frame('reconcile', 'file:///a/runner/reconcile/x.js'), children: [3] },
-    { id: 3, callFrame: frame('hashOf', 'file:///a/constructs/kit/hash.js'), children: [4] },
+    { id: 3, callFrame: frame('hashOf', 'file:///a/constructs/kit/json/hash.js'), children: [4] },
     { id: 4, callFrame: frame('stringify') },
     { id: 5, callFrame: frame('(garbage collector)') },
     { id: 6, callFrame: frame('(idle)') },

@@ -7,7 +7,7 @@ import { Waiting } from '../../constructs/kit/errors.js';
 import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { Deployment } from '../../constructs/kit/object-kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
-import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { canonicalJson, hashOf } from '../../constructs/kit/hash.js';
-import { equal } from '../../constructs/kit/equal.js';
+import { canonicalJson, hashOf } from '../../constructs/kit/json/hash.js';
+import { equal } from '../../constructs/kit/json/equal.js';
 
 /** How it was written before: statuses of earlier releases have hashes of this text. */
 function asBefore(value: unknown): string {

@@ -8,7 +8,7 @@ import {
   rotated,
   type WebhookKeys,
 } from '../../runner/admission/certificate-rotation.js';
-import { keysOf, secretOf } from '../../runner/admission/objects.js';
+import { keysOf, secretOf } from '../../runner/admission/webhook-objects.js';
 
 const DAY_MS = 24 * 3_600_000;
 const START = Date.UTC(2030, 0, 1);

@@ -19,7 +19,7 @@ import {
   kindId,
   type ObjectKind,
 } from '../../constructs/kit/object-kind.js';
-import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
 
 const object = (kind: string, more: object, metadata: object = {}): KubeObject => ({
   apiVersion: 'v1',

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { listings } from '../../cli/kube/kinds.js';
 import { ClusterSnapshot } from '../../cli/kube/snapshot.js';
-import type { Node } from '../../cli/commands/status/node.js';
+import type { Node } from '../../cli/commands/status/tree-node.js';
 import type { Selection } from '../../cli/kube/kind-names.js';
 import { treesOf, type TreeProps } from '../../cli/commands/status/tree.js';
 

@@ -9,7 +9,7 @@ import { renderTrees, type RenderOptions } from '../../cli/commands/status/rende
 import { shardHolders, withReplicas } from '../../cli/commands/status/shard-holders.js';
 import { summaryOf } from '../../cli/commands/status/summary.js';
 import { podHealth, restartsOf, wantedLog } from '../../cli/commands/status/pod-status.js';
-import { queueLengthsOf } from '../../constructs/bench/status-view.js';
+import { queueLengthsOf } from '../../constructs/kinds/bench/status-view.js';
 import { selectionOf } from '../../cli/kube/kind-names.js';
 import { UsageError } from '../../cli/arguments/errors.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';

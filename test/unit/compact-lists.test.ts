@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { Deployment, type ObjectKind, Secret } from '../../constructs/kit/object-kind.js';
-import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
 import { isolated } from '../../runner/cache/isolation.js';

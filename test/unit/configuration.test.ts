@@ -18,7 +18,7 @@ import * as constants from '../../constructs/kit/constants.generated.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { synthesize } from '../../constructs/kit/synth.js';
-import { spec } from '../../constructs/site/schema.generated.js';
+import { spec } from '../../constructs/kinds/site/schema.generated.js';
 
 const TIME = '2026-01-01T00:00:00Z';
 const FROM_SECRET: SiteConfig = [

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { namedSecretOf } from '../../constructs/kit/generated-secret.js';
+import { namedSecretOf } from '../../constructs/kit/secret-values.js';
 import type { KubeObject, ObjectMeta } from '../../constructs/kit/object.js';
-import { resolveSite } from '../../constructs/site/resolve.js';
+import { resolveSite } from '../../constructs/kinds/site/resolve.js';
 import { referenceSink } from '../../runner/cache/readable-sink.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
-import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
 import { Secret } from '../../constructs/kit/object-kind.js';
 import { aReader, aReadyBench, aSecret, aSite } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { resolveApps, withoutIgnoredApps, type AppsSource } from '../../constructs/frappe/apps.js';
-import { benchWarnings } from '../../constructs/bench/warnings.js';
+import { benchWarnings } from '../../constructs/kinds/bench/warnings.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { aBench } from '../golden/builders.js';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { assetsOf, knowsAssets, printingCondition } from '../../constructs/bench/assets.js';
-import type { AppBench, BenchAssets } from '../../constructs/bench/api.js';
-import type { BenchInputs } from '../../constructs/bench/resolve.js';
+import { assetsOf, knowsAssets, printingCondition } from '../../constructs/kinds/bench/assets.js';
+import type { AppBench, BenchAssets } from '../../constructs/api/bench.js';
+import type { BenchInputs } from '../../constructs/kinds/bench/resolve.js';
 import type { JobRun, Observation } from '../../constructs/kit/kind.js';
 import { aReader, aReadyBench, aSecret, aSite } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';

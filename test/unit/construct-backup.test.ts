@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { SiteBackup, SiteBackupStatus } from '../../constructs/backup/api.js';
-import { backup as kind } from '../../constructs/backup/index.js';
+import type { SiteBackup, SiteBackupStatus } from '../../constructs/api/backup.js';
+import { backup as kind } from '../../constructs/kinds/backup/index.js';
 import type { ConditionResult } from '../../constructs/kit/condition.js';
 import type { JobRun, StatusResult } from '../../constructs/kit/kind.js';
 import { aReadyBench, aReader, aSite, stored } from '../golden/builders.js';

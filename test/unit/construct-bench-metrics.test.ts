@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 
-import { bench as kind } from '../../constructs/bench/index.js';
+import { bench as kind } from '../../constructs/kinds/bench/index.js';
 import { scriptModules } from '../../constructs/frappe/script-modules.js';
 import type { StatusResult } from '../../constructs/kit/kind.js';
 import { aBench, aReader } from '../golden/builders.js';

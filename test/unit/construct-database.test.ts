@@ -17,10 +17,10 @@ import {
 import { type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { databaseSettings, settingProblems } from '../../constructs/frappe/database-settings.js';
-import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
 import { synthesize } from '../../constructs/kit/synth.js';
-import { resolveSite } from '../../constructs/site/resolve.js';
-import { siteCleanup } from '../../constructs/site/cleanup.js';
+import { resolveSite } from '../../constructs/kinds/site/resolve.js';
+import { siteCleanup } from '../../constructs/kinds/site/cleanup.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
 import { referenceSink } from '../../runner/cache/readable-sink.js';
 import { aBench, aReadyBench, aSecret, aServer, aSite, aReader } from '../golden/builders.js';

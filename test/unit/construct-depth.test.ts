@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { cutBelow, exceedsDepth, MAX_DEPTH, TooDeep } from '../../constructs/kit/depth.js';
-import { canonicalJson } from '../../constructs/kit/hash.js';
+import { cutBelow, exceedsDepth, MAX_DEPTH, TooDeep } from '../../constructs/kit/json/depth.js';
+import { canonicalJson } from '../../constructs/kit/json/hash.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
 import { KINDS } from '../../constructs/registry.js';
 import type { Schema } from '../../constructs/kit/definition.js';

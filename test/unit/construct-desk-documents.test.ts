@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { SiteDashboard } from '../../constructs/dashboard/api.js';
-import { dashboardDocument } from '../../constructs/dashboard/document.js';
-import type { SiteDashboardChart } from '../../constructs/dashboard-chart/api.js';
-import { chartDocument } from '../../constructs/dashboard-chart/document.js';
+import type { SiteDashboard } from '../../constructs/api/dashboard.js';
+import { dashboardDocument } from '../../constructs/kinds/dashboard/document.js';
+import type { SiteDashboardChart } from '../../constructs/api/dashboard-chart.js';
+import { chartDocument } from '../../constructs/kinds/dashboard-chart/document.js';
 import type { SiteDocument } from '../../constructs/kit/document.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
-import type { SiteWorkspace } from '../../constructs/workspace/api.js';
-import { workspaceDocument } from '../../constructs/workspace/document.js';
+import type { SiteWorkspace } from '../../constructs/api/workspace.js';
+import { workspaceDocument } from '../../constructs/kinds/workspace/document.js';
 import { minimal } from './schema-manifests.js';
 
 type Fields = Readonly<Record<string, unknown>>;

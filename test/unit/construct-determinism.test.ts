@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { canonicalJson } from '../../constructs/kit/hash.js';
+import { canonicalJson } from '../../constructs/kit/json/hash.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { kindId } from '../../constructs/kit/object-kind.js';

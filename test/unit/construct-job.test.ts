@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { SiteJob, SiteJobSpec, SiteJobStatus } from '../../constructs/job/api.js';
-import type { SiteJobInputs } from '../../constructs/job/resolve.js';
-import { job as kind } from '../../constructs/job/index.js';
+import type { SiteJob, SiteJobSpec, SiteJobStatus } from '../../constructs/api/site-job.js';
+import type { SiteJobInputs } from '../../constructs/kinds/site-job/resolve.js';
+import { job as kind } from '../../constructs/kinds/site-job/index.js';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import type { JobRun, StatusResult } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { synthesize } from '../../constructs/kit/synth.js';
-import type { AppSite } from '../../constructs/site/api.js';
+import type { AppSite } from '../../constructs/api/site.js';
 import { aReadyBench, aSite, aReader, stored } from '../golden/builders.js';
 import { NOW } from '../golden/scenario.js';
 

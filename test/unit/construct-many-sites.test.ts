@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 
-import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
+import { renderNginxConfig } from '../../constructs/kinds/bench/nginx-config.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { aBench, aReader, aSite } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { resolveBench, nginxSites } from '../../constructs/bench/resolve.js';
-import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
+import { resolveBench, nginxSites } from '../../constructs/kinds/bench/resolve.js';
+import { renderNginxConfig } from '../../constructs/kinds/bench/nginx-config.js';
 import { isOlder, type NameOwner } from '../../constructs/frappe/name-conflict.js';
 import { Stalled } from '../../constructs/kit/errors.js';
-import type { AppSite } from '../../constructs/site/api.js';
-import { resolveSite } from '../../constructs/site/resolve.js';
+import type { AppSite } from '../../constructs/api/site.js';
+import { resolveSite } from '../../constructs/kinds/site/resolve.js';
 import { aBench, aReadyBench, aSite, aReader } from '../golden/builders.js';
 
 const claim = (kind: string, name: string, created = ''): NameOwner => ({ kind, name, created });

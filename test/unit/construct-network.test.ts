@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 
-import { bench as benchKind } from '../../constructs/bench/index.js';
+import { bench as benchKind } from '../../constructs/kinds/bench/index.js';
 import { benchModel } from '../../constructs/frappe/bench-model.js';
-import { serverPeer } from '../../constructs/frappe/network-policy.js';
-import { CONTROL_PLANE, OPERATOR_SELECTOR } from '../../constructs/install/identity.js';
+import { serverPeer } from '../../constructs/frappe/network-rule.js';
+import { CONTROL_PLANE, OPERATOR_SELECTOR } from '../../constructs/kit/operator-identity.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { aBench, aReader, aSite } from '../golden/builders.js';
 import { corpus, podTemplates, type Graph } from '../golden/corpus.js';

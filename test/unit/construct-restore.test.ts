@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
-import type { AppSite, RestoredBackup, SiteRestore } from '../../constructs/site/api.js';
-import { restoreEnv, resolveRestore, restoreRun } from '../../constructs/site/restore.js';
+import type { AppSite, RestoredBackup, SiteRestore } from '../../constructs/api/site.js';
+import { restoreEnv, resolveRestore, restoreRun } from '../../constructs/kinds/site/restore.js';
 import { aSecret, aSite, aReader } from '../golden/builders.js';
 
 const BACKUP = {

@@ -4,7 +4,7 @@ import { benchModel } from '../../constructs/frappe/bench-model.js';
 import { bareBench } from '../../constructs/frappe/site-model.js';
 import { effectiveIds, resolveSecurity, userProblems } from '../../constructs/frappe/security.js';
 import type { Security } from '../../constructs/kit/api.js';
-import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/operator-settings.js';
 import { aBench, aReader } from '../golden/builders.js';
 
 /** What APP_DEFAULT_UID, APP_DEFAULT_GID and APP_DEFAULT_FSGROUP say in these tests. */

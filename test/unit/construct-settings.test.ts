@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { benchProblems } from '../../constructs/bench/resolve.js';
-import { queueLengthsOf } from '../../constructs/bench/status-view.js';
-import { benchWarnings } from '../../constructs/bench/warnings.js';
+import { benchProblems } from '../../constructs/kinds/bench/resolve.js';
+import { queueLengthsOf } from '../../constructs/kinds/bench/status-view.js';
+import { benchWarnings } from '../../constructs/kinds/bench/warnings.js';
 import { gunicornSettings } from '../../constructs/frappe/gunicorn-settings.js';
 import { queueDeclarations, workerGroups } from '../../constructs/frappe/worker.js';
 import { Waiting, Stalled } from '../../constructs/kit/errors.js';

@@ -3,8 +3,8 @@ import { suite, test } from 'node:test';
 import { requireSite, viewSite } from '../../constructs/frappe/site-model.js';
 import { Waiting } from '../../constructs/kit/errors.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
-import type { SiteScoped } from '../../constructs/kit/site-api.js';
-import type { AppSite, AppSiteStatus } from '../../constructs/site/api.js';
+import type { SiteScoped } from '../../constructs/api/site-scoped.js';
+import type { AppSite, AppSiteStatus } from '../../constructs/api/site.js';
 import { aReadyBench, aSite, aReader } from '../golden/builders.js';
 import { NOW } from '../golden/scenario.js';
 

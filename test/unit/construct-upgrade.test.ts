@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { planUpgrade, progressOf, type SiteProgress } from '../../constructs/bench/upgrade.js';
-import type { AppBench } from '../../constructs/bench/api.js';
-import type { AppSite, SiteUpgrade } from '../../constructs/site/api.js';
+import {
+  planUpgrade,
+  progressOf,
+  type SiteProgress,
+} from '../../constructs/kinds/bench/upgrade.js';
+import type { AppBench } from '../../constructs/api/bench.js';
+import type { AppSite, SiteUpgrade } from '../../constructs/api/site.js';
 
 const [OLD, NEW, THIRD] = ['i:1', 'i:2', 'i:3'];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { AppBench, QueueScaling, QueueScalingStatus } from '../../constructs/bench/api.js';
-import type { BenchInputs } from '../../constructs/bench/resolve.js';
+import type { AppBench, QueueScaling, QueueScalingStatus } from '../../constructs/api/bench.js';
+import type { BenchInputs } from '../../constructs/kinds/bench/resolve.js';
 import {
   mostWorkers,
   scaledToZero,
@@ -16,8 +16,8 @@ import type { ChildView } from '../../constructs/kit/kind.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
-import type { AppSite } from '../../constructs/site/api.js';
-import type { SiteInputs } from '../../constructs/site/inputs.js';
+import type { AppSite } from '../../constructs/api/site.js';
+import type { SiteInputs } from '../../constructs/kinds/site/inputs.js';
 import { aReadyBench, aSecret, aSite, aReader, KEDA } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 

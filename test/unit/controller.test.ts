@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { Chart } from 'cdk8s';
-import { bench } from '../../constructs/bench/index.js';
+import { bench } from '../../constructs/kinds/bench/index.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Controller } from '../../runner/controller/controller.js';

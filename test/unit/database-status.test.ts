@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Health } from '../../constructs/kit/health.js';
-import type { AppSite } from '../../constructs/site/api.js';
-import type { SiteDatabasePlan } from '../../constructs/site/database.js';
-import { databaseStatus, otherServer } from '../../constructs/site/database-status.js';
+import type { AppSite } from '../../constructs/api/site.js';
+import type { SiteDatabasePlan } from '../../constructs/kinds/site/database.js';
+import { databaseStatus, otherServer } from '../../constructs/kinds/site/database-status.js';
 import { aSite } from '../golden/builders.js';
 
 type Status = NonNullable<AppSite['status']>;

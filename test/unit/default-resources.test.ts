@@ -7,7 +7,7 @@ import { suite, test } from 'node:test';
 import { gunicornRequests } from '../../constructs/frappe/default-resources.js';
 import { gunicornSettings } from '../../constructs/frappe/gunicorn-settings.js';
 import { bytesOf } from '../../constructs/kit/quantity.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { at } from '../cluster/support/objects.js';
 import { aBench, aReader, aReadyBench, aSecret, aSite } from '../golden/builders.js';

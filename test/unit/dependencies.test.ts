@@ -4,7 +4,7 @@ import { beforeEach, describe, test } from 'node:test';
 import type { Index } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
 import { randomFrom } from '../../testbed/random.js';
 

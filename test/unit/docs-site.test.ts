@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { projectRoot } from '../../testbed/root.js';
-import { examplesPage, pageOf, pageText, sidebarOf, titleOf } from '../../tools/docs/pages.js';
+import { projectRoot } from '../../testbed/project-root.js';
+import { examplesPage, pageOf, pageText, sidebarOf, titleOf } from '../../tools/docs-site/pages.js';
 
 const ROOT = projectRoot();
 const everything = (): boolean => true;
@@ -85,7 +85,7 @@ describe('a lock file', () => {
       Record<string, { readonly optionalDependencies?: Readonly<Record<string, string>> }>
     >;
   }
-  for (const file of ['package-lock.json', 'tools/docs/site/package-lock.json'])
+  for (const file of ['package-lock.json', 'tools/docs-site/site/package-lock.json'])
     it(`${file} has the packages of every platform, so that npm ci takes it`, () => {
       const { packages } = JSON.parse(readFileSync(path.join(ROOT, file), 'utf8')) as Lock;
       const locked = new Set(

@@ -9,7 +9,7 @@ import {
   pinned,
   readVersions,
 } from '../../testbed/controlplane/versions.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { cellsOf } from '../golden/docs.js';
 
 const read = (file: string): string => readFileSync(path.join(projectRoot(), file), 'utf8');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { documents } from '../../constructs/documents/batch.js';
+import { documents } from '../../constructs/batches/documents/batch.js';
 import type { DocumentRequest, DocumentResult } from '../../constructs/kit/document.js';
 
 const TIME = '2026-01-01T00:00:00Z';

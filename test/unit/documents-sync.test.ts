@@ -5,11 +5,11 @@ import type { DocumentOutcome, DocumentRequest } from '../../constructs/kit/docu
 import { Waiting } from '../../constructs/kit/errors.js';
 import type { ClusterReader, Kind } from '../../constructs/kit/kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
-import type { AppSite } from '../../constructs/site/api.js';
-import type { DocumentInputs } from '../../constructs/documents/kind.js';
-import type { DocumentResource } from '../../constructs/documents/sync.js';
-import { user } from '../../constructs/user/index.js';
-import { workspace } from '../../constructs/workspace/index.js';
+import type { AppSite } from '../../constructs/api/site.js';
+import type { DocumentInputs } from '../../constructs/batches/documents/kind.js';
+import type { DocumentResource } from '../../constructs/batches/documents/sync.js';
+import { user } from '../../constructs/kinds/user/index.js';
+import { workspace } from '../../constructs/kinds/workspace/index.js';
 import { deleting, paused, reportOf, type Report } from '../../runner/reconcile/report.js';
 import type { Status } from '../../runner/reconcile/resource-status.js';
 import { statusOf } from '../../runner/reconcile/status.js';

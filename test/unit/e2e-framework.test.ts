@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { frappeVersion, tagIn } from '../e2e/framework.js';
 
 suite('FRAPPE_VERSION of the end-to-end tests', () => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 
 test('each end-to-end test runs in one of the clusters', () => {
   const folder = path.join(projectRoot(), 'test/e2e');

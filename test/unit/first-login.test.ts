@@ -7,8 +7,8 @@ import type { ConfigurationResult } from '../../constructs/configuration/request
 import { syncConfiguration } from '../../constructs/configuration/sync.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
-import { site as siteKind } from '../../constructs/site/index.js';
-import type { AppSite, SiteSetup, SiteSocialLogin } from '../../constructs/site/api.js';
+import { site as siteKind } from '../../constructs/kinds/site/index.js';
+import type { AppSite, SiteSetup, SiteSocialLogin } from '../../constructs/api/site.js';
 
 const SETUP: SiteSetup = {
   language: 'en',

@@ -7,8 +7,8 @@ import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { Ingress } from '../../constructs/kit/object-kind.js';
 import { siteNames } from '../../constructs/kit/names.js';
-import type { AppSite } from '../../constructs/site/api.js';
-import { site as siteKind } from '../../constructs/site/index.js';
+import type { AppSite } from '../../constructs/api/site.js';
+import { site as siteKind } from '../../constructs/kinds/site/index.js';
 import { validate } from '../../runner/admission/validate.js';
 import { aReader, aReadyBench, aSite } from '../golden/builders.js';
 

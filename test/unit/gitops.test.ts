@@ -6,7 +6,7 @@ import { Environment } from '@marcbachmann/cel-js';
 import { parse } from 'yaml';
 
 import { DEFINITIONS } from '../../constructs/registry.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { FLUX_HEALTH } from '../../tools/generate/gitops.js';
 import { cases, EXPECTED } from '../gitops/cases.js';
 

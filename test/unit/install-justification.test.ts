@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { justify, type JustifiedRight } from './justification.js';
 import {
   clusterRules,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { OPERATOR, PORTS, WEBHOOK_PORT } from '../../constructs/install/identity.js';
+import { OPERATOR, PORTS, WEBHOOK_PORT } from '../../constructs/kit/operator-identity.js';
 import { parseConfig } from '../../runner/config/config.js';
 import { install, the } from './install-manifest.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { namespacedRules, type ResourceRule } from '../../constructs/install/permissions.js';
 import { INTEGRATIONS } from '../../constructs/integrations/index.js';
 import { groupOf } from '../../constructs/kit/object.js';

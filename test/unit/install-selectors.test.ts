@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { monitoringObjects } from '../../constructs/monitoring/objects.js';
 import { VERSION } from '../../runner/version.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { bundleFiles } from '../../tools/release/olm-bundle.js';
 import { ANOTHER_OPERATOR, selects, selectorsIn } from '../support/operator-selectors.js';
 import { install, the } from './install-manifest.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { OPERATOR, OPERATOR_SELECTOR } from '../../constructs/install/identity.js';
+import { OPERATOR, OPERATOR_SELECTOR } from '../../constructs/kit/operator-identity.js';
 import { DEFINITIONS, KINDS as REGISTRY } from '../../constructs/registry.js';
 import { parseConfig } from '../../runner/config/config.js';
 import { at } from '../cluster/support/objects.js';

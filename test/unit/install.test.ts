@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
 import { GENERATED, installManifest } from '../../cli/commands/install/manifest.js';
-import { OPERATOR_SELECTOR } from '../../constructs/install/identity.js';
+import { OPERATOR_SELECTOR } from '../../constructs/kit/operator-identity.js';
 import { parseConfig } from '../../runner/config/config.js';
 import { VERSION } from '../../runner/version.js';
 import { MALLOC, NODE_FLAGS } from '../../testbed/operator-process.js';

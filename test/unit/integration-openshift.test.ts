@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Route } from '../../constructs/integrations/openshift/kinds.js';
-import { resolveSite } from '../../constructs/site/resolve.js';
+import { resolveSite } from '../../constructs/kinds/site/resolve.js';
 import { aReadyBench, aSecret, aSite, aReader } from '../golden/builders.js';
 
 suite('on OpenShift, a site without an issuer', () => {

@@ -8,7 +8,7 @@ import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { synthesize } from '../../constructs/kit/synth.js';
-import { siteWith } from '../../constructs/site/index.js';
+import { siteWith } from '../../constructs/kinds/site/index.js';
 import { childOf } from '../../runner/cache/child.js';
 import { aReader, aReadyBench, aSecret, aSite } from '../golden/builders.js';
 import { DnsRecord, inventedDns } from '../invented-integration/index.js';

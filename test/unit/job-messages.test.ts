@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, suite, test } from 'node:test';
 import fc from 'fast-check';
 
-import { assetsOf } from '../../constructs/bench/assets.js';
-import { readFailure, readReport } from '../../constructs/backup/report.js';
+import { assetsOf } from '../../constructs/kinds/bench/assets.js';
+import { readFailure, readReport } from '../../constructs/kinds/backup/result.js';
 import { resultsOf as configurationResults } from '../../constructs/configuration/request.js';
-import { resultsOf as documentResults } from '../../constructs/documents/results.js';
-import { resultOf } from '../../constructs/job/result.js';
+import { resultsOf as documentResults } from '../../constructs/batches/documents/result.js';
+import { resultOf } from '../../constructs/kinds/site-job/result.js';
 import type { JobRun } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { KINDS } from '../../constructs/registry.js';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { Ingress } from '../../constructs/kit/object-kind.js';
 import type { KubeObject, ObjectMeta } from '../../constructs/kit/object.js';
-import { endingWith } from '../../constructs/kit/ending-with.js';
+import { endingWith } from '../../constructs/kit/json/ending-with.js';
 import { keptAnnotations, keptMetadata } from '../../runner/cache/kept-metadata.js';
 
 const keptOf = typeof Ingress.content === 'function' ? Ingress.content : assert.fail();

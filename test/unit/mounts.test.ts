@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { ObjectMeta } from '../../constructs/kit/object.js';
 import { ApiError } from '../../runner/api/api-error.js';
-import { refreshMounts } from '../../runner/apply/mounts.js';
+import { refreshMounts } from '../../runner/apply/mount-refresh.js';
 import { controlledBy, PodApi } from './pod-api.js';
 
 const KEYS = metadataKeysFor('app-operator.io');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import type { KubeObject, ManagedFieldsEntry } from '../../constructs/kit/object.js';
-import { ownedHash } from '../../runner/cache/owned-fields.js';
+import { ownedHash } from '../../runner/cache/managed-fields.js';
 
 const US = 'app-operator';
 

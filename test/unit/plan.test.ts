@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { childLabels } from '../../constructs/kit/labels.js';
-import { retention } from '../../constructs/kit/retention.js';
+import { retention } from '../../constructs/kit/deletion-policy.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { childOf, createOnlyHash, createOnlyKeys } from '../../runner/cache/child.js';

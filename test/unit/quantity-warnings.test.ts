@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { quantityWarnings } from '../../constructs/kit/quantity-warnings.js';
-import { bench as kind } from '../../constructs/bench/index.js';
+import { bench as kind } from '../../constructs/kinds/bench/index.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { validate } from '../../runner/admission/validate.js';
 import { aBench } from './schema-manifests.js';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { SiteBackup } from '../../constructs/backup/api.js';
-import { backup } from '../../constructs/backup/index.js';
-import { job } from '../../constructs/job/index.js';
-import { canonicalJson } from '../../constructs/kit/hash.js';
+import type { SiteBackup } from '../../constructs/api/backup.js';
+import { backup } from '../../constructs/kinds/backup/index.js';
+import { job } from '../../constructs/kinds/site-job/index.js';
+import { canonicalJson } from '../../constructs/kit/json/hash.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import { recordOf, withRecordedStatus } from '../../runner/reconcile/recorded-status.js';

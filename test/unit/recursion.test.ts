@@ -14,16 +14,16 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const BOUNDED: Readonly<Record<string, string>> = {
   'constructs/frappe/pod-template.ts mergedFields mergedItems strategicMerge':
     '`templateProblems` admits no deeper template',
-  'constructs/kit/depth.ts cut': 'its own limit',
-  'constructs/kit/depth.ts exceedsDepth': 'its own limit',
-  'constructs/kit/equal.ts equal': '`admit` cuts its values, as the caches do',
-  'constructs/kit/hash.ts textOf': 'its own limit',
+  'constructs/kit/json/depth.ts cut': 'its own limit',
+  'constructs/kit/json/depth.ts exceedsDepth': 'its own limit',
+  'constructs/kit/json/equal.ts equal': '`admit` cuts its values, as the caches do',
+  'constructs/kit/json/hash.ts textOf': 'its own limit',
   'constructs/kit/schema/bounds.ts measure': 'our schema',
   'constructs/kit/schema/node.ts compile': 'our schema',
   'constructs/kit/schema/rule-problems.ts celValue': 'our schema',
   'constructs/kit/schema/rule-problems.ts ruleProblems': 'our schema',
   'constructs/kit/schema/sound.ts misfit': 'our schema',
-  'constructs/kit/schema/stored.ts stored storedObject': 'our schema',
+  'constructs/kit/schema/stored-value.ts stored storedObject': 'our schema',
   'constructs/kit/schema/violations.ts violations': 'our schema',
   'runner/admission/ca-injector.ts this.#enqueue this.#run': 'one call each time that a timer ends',
   'runner/admission/normalize.ts textsAt': 'the path, which is ours',
@@ -32,15 +32,15 @@ const BOUNDED: Readonly<Record<string, string>> = {
     'the object that is wanted; `admit` cuts its fields',
   'runner/cache/dependencies.ts this.of': 'the one object before',
   'runner/cache/discovery.ts this.#poll this.#schedule': 'one call each time that a timer ends',
-  'runner/cache/owned-fields.ts selected textOf': '`childOf` refuses deeper objects',
+  'runner/cache/managed-fields.ts selected textOf': '`childOf` refuses deeper objects',
   'runner/cache/served-schemas.ts missingFields': 'our schema',
   'runner/config/config.ts deepFreeze': 'our configuration',
   'runner/controller/workqueue.ts this.#pump this.#retry this.#run this.add this.addAfter':
     'the workers',
   'runner/leader/leader-election.ts this.release': 'its own limit',
   'runner/telemetry/log.ts messages': 'its own limit',
-  'runner/telemetry/monitoring.ts contains': 'the object that is wanted, which is ours',
-  'runner/telemetry/monitoring.ts this.#failed this.#reconcile this.#requeue':
+  'runner/telemetry/monitoring-reconciler.ts contains': 'the object that is wanted, which is ours',
+  'runner/telemetry/monitoring-reconciler.ts this.#failed this.#reconcile this.#requeue':
     'one call each time that a timer ends',
   'runner/telemetry/redact.ts this.#array this.#object this.#secret this.redact': 'its own limit',
 };

@@ -4,17 +4,17 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 
-import { OPERATOR } from '../../constructs/install/identity.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import {
   CHART_REPOSITORY,
   IMAGE_REPOSITORY,
   PROJECT,
   SOURCE_URL,
-} from '../../constructs/install/project.js';
+} from '../../constructs/project.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { VERSION } from '../../runner/version.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { releaseOf } from '../../tools/generate/packages/changelog.js';
 import { ACCEPTED, Findings } from '../../tools/release/accepted.js';
 import { baseOf } from '../../tools/release/image.js';

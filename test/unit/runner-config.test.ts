@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
 import { type Config, helpText, parseConfig, wantsHelp } from '../../runner/config/config.js';
 import { parseDuration } from '../../constructs/kit/duration.js';
 import { ConfigError } from '../../runner/config/flag-parser.js';

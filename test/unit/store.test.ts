@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { type Listed, ResourceStore, Store } from '../../runner/cache/store.js';
-import { isNewer } from '../../runner/cache/version.js';
+import { isNewer } from '../../runner/cache/resource-version.js';
 import { randomFrom } from '../../testbed/random.js';
 
 interface Value {

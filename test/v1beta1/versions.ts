@@ -4,8 +4,8 @@
  */
 import { type FieldChange, type KindVersion, renamed } from '../../constructs/kit/conversion.js';
 import type { KindDefinition, Schema } from '../../constructs/kit/definition.js';
-import { appBench } from '../../constructs/bench/definition.js';
-import { appSite } from '../../constructs/site/definition.js';
+import { appBench } from '../../constructs/kinds/bench/definition.js';
+import { appSite } from '../../constructs/kinds/site/definition.js';
 
 const VERSION = 'v1beta1';
 

@@ -1,6 +1,6 @@
 import path from 'node:path';
 
-import { KWOK_KINDS } from './kinds.js';
+import { KWOK_KINDS } from './kwok-kinds.js';
 import type { Place } from './options.js';
 import type { Pki } from './pki.js';
 

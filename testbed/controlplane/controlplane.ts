@@ -11,7 +11,7 @@ import type { BinaryName } from './build.js';
 import type { Credential, Subject } from './certificate.js';
 import * as components from './components.js';
 import { kubeconfigFor } from './kubeconfig.js';
-import { createKinds } from './kinds.js';
+import { createKinds } from './kwok-kinds.js';
 import { createNodes, nodesReady } from './nodes.js';
 import type { ControlPlaneOptions, Place } from './options.js';
 import { type Pki, preparePki } from './pki.js';
@@ -21,7 +21,7 @@ import { ProcessDied, Processes, type RunningProcess } from './processes.js';
 import { withProgress } from './progress.js';
 import { apiServerReady, serviceAccountReady } from './ready.js';
 import { run } from './run.js';
-import { createStages, stagesKnown } from './stages.js';
+import { createStages, stagesKnown } from './kwok-stages.js';
 import { createStorageClass, createVolumes } from './volumes.js';
 
 const ATTEMPTS = 3;

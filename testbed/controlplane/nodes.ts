@@ -1,6 +1,6 @@
 import type { AdminClient, KubernetesObject } from './admin-client.js';
 import { withBackoff } from './backoff.js';
-import { pingNode, resendStages } from './stages.js';
+import { pingNode, resendStages } from './kwok-stages.js';
 
 /** Creates nodes for kwok to play, each with room for thousands of pods. */
 export async function createNodes(api: AdminClient, count: number): Promise<void> {

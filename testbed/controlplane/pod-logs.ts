@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 import { type AdminClient, ifExists } from './admin-client.js';
-import { collectionOf, kwokObject } from './kinds.js';
+import { collectionOf, kwokObject } from './kwok-kinds.js';
 import { withBackoff } from './backoff.js';
 import { type Labels, listPods } from './pods.js';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 
 import { selectorText } from '../../constructs/kit/labels.js';
 import { type AdminClient, ifExists } from './admin-client.js';
-import { createDerivedStage, deleteStage, type DerivedStage, stagesKnown } from './stages.js';
+import { createDerivedStage, deleteStage, type DerivedStage, stagesKnown } from './kwok-stages.js';
 
 /** Labels that a pod must have, all of them: `{ 'job-name': 'backup' }`. */
 export type Labels = Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { ensureBuilt } from '../controlplane/binaries.js';
 import type { OnProgress } from '../controlplane/progress.js';
 import { cacheKey, pinned, pinsIn } from '../controlplane/versions.js';
-import { projectRoot } from '../root.js';
+import { projectRoot } from '../project-root.js';
 
 const MODULE = 'helm.sh/helm/v3';
 

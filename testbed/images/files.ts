@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { projectRoot } from '../root.js';
+import { projectRoot } from '../project-root.js';
 
 /** A file of this folder that becomes part of an image. */
 export interface ImageFile {

@@ -4,7 +4,7 @@ import path from 'node:path';
 
 import type { ImageDefinition } from '../node/image.js';
 import { run } from '../controlplane/run.js';
-import { projectRoot } from '../root.js';
+import { projectRoot } from '../project-root.js';
 import { buildDockerfile } from './dockerfile.js';
 
 /** What the tests install in place of the image that `dist/install.yaml` names. */

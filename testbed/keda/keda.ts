@@ -4,7 +4,7 @@ import { type Binaries, cacheRoot, ensureBuilt } from '../controlplane/binaries.
 import type { Catalog } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
 import { cacheKey, pinned, pinsIn } from '../controlplane/versions.js';
-import { projectRoot } from '../root.js';
+import { projectRoot } from '../project-root.js';
 
 const MODULE = 'github.com/kedacore/keda/v2';
 const FOLDER = path.join(projectRoot(), 'testbed', 'keda', 'go');

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureBuilt } from '../controlplane/binaries.js';
 import type { OnProgress } from '../controlplane/progress.js';
 import { cacheKey, pinned, pinsIn } from '../controlplane/versions.js';
-import { projectRoot } from '../root.js';
+import { projectRoot } from '../project-root.js';
 
 /** A running S3 server, on loopback. */
 export interface S3Server {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { projectRoot } from '../root.js';
+import { projectRoot } from '../project-root.js';
 
 export const SOURCES = path.join(projectRoot(), 'testbed/stand-in/image');
 

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import { FIGURES, type Measured } from './figures.js';
 
 /** The figures of a quick run that do not depend on the machine, by name. */

@@ -2,9 +2,9 @@ import { admit } from '../../constructs/kit/schema/admit.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { synthesize } from '../../constructs/kit/synth.js';
-import { bench as benchKind } from '../../constructs/bench/index.js';
-import { site as siteKind } from '../../constructs/site/index.js';
-import type { AppSite } from '../../constructs/site/api.js';
+import { bench as benchKind } from '../../constructs/kinds/bench/index.js';
+import { site as siteKind } from '../../constructs/kinds/site/index.js';
+import type { AppSite } from '../../constructs/api/site.js';
 
 const API = 'app-operator.io/v1alpha1';
 

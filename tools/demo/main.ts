@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
 import { Viewer } from '../../cli/commands/status/viewer.js';
 import { statusLive, statusNow, type LiveProps } from '../../cli/commands/status/live.js';
-import { allOf } from '../../cli/commands/status/node.js';
+import { allOf } from '../../cli/commands/status/tree-node.js';
 import { renderTrees } from '../../cli/commands/status/render-tree.js';
 import type { StatusReport } from '../../cli/commands/status/reporter.js';
 import { kindNamed } from '../../cli/kube/kinds.js';
@@ -18,7 +18,7 @@ import { startControlPlane, type ControlPlane } from '../../testbed/controlplane
 import { printProgress } from '../../testbed/controlplane/progress.js';
 import { applyCrds } from '../../testbed/crds.js';
 import { OperatorProcess } from '../../testbed/operator-process.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 
 const NAMESPACE = 'default';
 const TIMEOUT_MS = 600_000;

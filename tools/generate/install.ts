@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GENERATED, installManifest, installObjects } from '../../cli/commands/install/manifest.js';
 import { toYaml } from '../../cli/io/yaml.js';
-import { IMAGE_REPOSITORY } from '../../constructs/install/project.js';
+import { IMAGE_REPOSITORY } from '../../constructs/project.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { chartFiles } from './chart/files.js';
 import type { Files } from './output.js';

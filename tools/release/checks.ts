@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { run } from '../../testbed/controlplane/run.js';
 import { ensureHelm, Helm } from '../../testbed/helm/helm.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 import type { Findings } from './accepted.js';
 import type { Release } from './release.js';
 import { SCHEMA_LOCATION, writeSchemas } from './schemas.js';

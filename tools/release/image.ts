@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { BUNDLE_REPOSITORY, PROJECT, SOURCE_URL } from '../../constructs/install/project.js';
+import { BUNDLE_REPOSITORY, PROJECT, SOURCE_URL } from '../../constructs/project.js';
 import { run } from '../../testbed/controlplane/run.js';
 import { type Build, buildDockerfile } from '../../testbed/images/dockerfile.js';
 import type { Release } from './release.js';

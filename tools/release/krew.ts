@@ -1,7 +1,7 @@
 import { chmod, cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { toYaml } from '../../cli/io/yaml.js';
-import { SOURCE_URL } from '../../constructs/install/project.js';
+import { SOURCE_URL } from '../../constructs/project.js';
 import { run } from '../../testbed/controlplane/run.js';
 import type { Release } from './release.js';
 import { sha256 } from './release.js';

@@ -1,6 +1,6 @@
 import { cp, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { SOURCE_URL } from '../../constructs/install/project.js';
+import { SOURCE_URL } from '../../constructs/project.js';
 import { run } from '../../testbed/controlplane/run.js';
 import type { Release } from './release.js';
 

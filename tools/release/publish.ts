@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { CHART_REPOSITORY, PROJECT } from '../../constructs/install/project.js';
+import { CHART_REPOSITORY, PROJECT } from '../../constructs/project.js';
 import { run } from '../../testbed/controlplane/run.js';
 import { helmOf } from './checks.js';
 import type { PushedImage } from './image.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { SOURCE_URL } from '../../constructs/install/project.js';
+import { SOURCE_URL } from '../../constructs/project.js';
 import { cacheRoot } from '../../testbed/controlplane/binaries.js';
 import { run } from '../../testbed/controlplane/run.js';
 import type { Release } from './release.js';

@@ -1,6 +1,6 @@
 import { copyFile, mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { PROJECT } from '../../constructs/install/project.js';
+import { PROJECT } from '../../constructs/project.js';
 import { numberedSteps, printProgress, type RunStep } from '../../testbed/controlplane/progress.js';
 import { run } from '../../testbed/controlplane/run.js';
 import { Findings } from './accepted.js';

@@ -4,7 +4,7 @@ import { messageOf } from '../../constructs/kit/errors.js';
 import { ensureBuilt } from '../../testbed/controlplane/binaries.js';
 import type { Recipe } from '../../testbed/controlplane/build.js';
 import { cacheKey, pinsIn } from '../../testbed/controlplane/versions.js';
-import { projectRoot } from '../../testbed/root.js';
+import { projectRoot } from '../../testbed/project-root.js';
 
 const LINTERS = 'tools/release/go/linters';
 /** Tools that users run. Each `module` is a folder from the project's root. */

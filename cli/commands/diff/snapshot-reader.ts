@@ -1,7 +1,7 @@
 import type { Index } from '../../../constructs/kit/kind.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../../constructs/kit/object.js';
 import { kindId, Secret, type ObjectKind } from '../../../constructs/kit/object-kind.js';
-import type { Settings } from '../../../constructs/kit/settings.js';
+import type { Settings } from '../../../constructs/kit/operator-settings.js';
 import { StaticReader, type StaticReaderProps } from '../../../constructs/kit/static-reader.js';
 import type { AnyKind } from '../../../constructs/registry.js';
 import { referenceKinds, resourceKinds } from '../../kube/kinds.js';

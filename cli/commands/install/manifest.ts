@@ -1,6 +1,6 @@
 import { InstallChart, type InstallProps } from '../../../constructs/install/chart.js';
 import { crdOf } from '../../../constructs/install/crd.js';
-import { IMAGE_REPOSITORY } from '../../../constructs/install/project.js';
+import { IMAGE_REPOSITORY } from '../../../constructs/project.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { synthesize } from '../../../constructs/kit/synth.js';
 import { DEFINITIONS } from '../../../constructs/registry.js';

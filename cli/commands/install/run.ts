@@ -1,4 +1,4 @@
-import { defined } from '../../../constructs/kit/defined.js';
+import { defined } from '../../../constructs/kit/json/defined.js';
 import { VERSION } from '../../../runner/version.js';
 import type { Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';

@@ -7,7 +7,7 @@ import {
   Secret,
   type ObjectKind,
 } from '../../../constructs/kit/object-kind.js';
-import { OPERATOR, OPERATOR_SELECTOR, PORTS } from '../../../constructs/install/identity.js';
+import { OPERATOR, OPERATOR_SELECTOR, PORTS } from '../../../constructs/kit/operator-identity.js';
 import { isForbidden, isNotFound } from '../../../runner/api/api-error.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';
 import { VERSION } from '../../../runner/version.js';

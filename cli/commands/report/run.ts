@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { OPERATOR } from '../../../constructs/install/identity.js';
+import { OPERATOR } from '../../../constructs/kit/operator-identity.js';
 import { DEFAULT_API_GROUP } from '../../../constructs/kit/definition.js';
 import type { Outcome, Run } from '../../arguments/command.js';
 import { CliError } from '../../arguments/errors.js';

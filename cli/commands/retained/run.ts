@@ -7,7 +7,7 @@ import { selectionOf, type Selection } from '../../kube/kind-names.js';
 import { POD } from '../../kube/kinds.js';
 import type { RETAINED_FLAGS } from './flags.js';
 import { Remover } from './removal.js';
-import { jsonOf, removalLines, tableOf } from './report.js';
+import { jsonOf, removalLines, tableOf } from './output.js';
 import { findRetained, OWNER_KINDS, type RetainedData } from './retained-data.js';
 
 /** The owner whose data is deleted. */

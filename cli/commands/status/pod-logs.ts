@@ -5,7 +5,7 @@ import type { PodObject } from '../../../runner/health/pod-diagnostics.js';
 import { redactText } from '../../../runner/telemetry/redact.js';
 import { POD } from '../../kube/kinds.js';
 import type { Omission } from '../../kube/snapshot.js';
-import type { LastLog } from './node.js';
+import type { LastLog } from './tree-node.js';
 import { wantedLog, type WantedLog } from './pod-status.js';
 
 /** The pods whose logs are read at a time: when hundreds fail, the cause is the same. */

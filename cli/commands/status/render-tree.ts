@@ -4,7 +4,7 @@ import type { StatusColumn } from '../../../constructs/kit/status-view.js';
 import { KINDS, type AnyKind } from '../../../constructs/registry.js';
 import { childKinds, kindNamed, POD } from '../../kube/kinds.js';
 import { ageOf } from './age.js';
-import { isHealthy, type Details, type Node } from './node.js';
+import { isHealthy, type Details, type Node } from './tree-node.js';
 
 export interface RenderOptions {
   readonly colours: boolean;

@@ -11,7 +11,7 @@ import {
   type ClusterSnapshot,
   type Omission,
 } from '../../kube/snapshot.js';
-import type { Node } from './node.js';
+import type { Node } from './tree-node.js';
 import { LastLogs } from './pod-logs.js';
 import { exportersIn, scrapeQueues, type QueueLengths } from './queue-lengths.js';
 import { shardHolders, type ShardHolders, withReplicas } from './shard-holders.js';

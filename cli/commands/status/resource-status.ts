@@ -5,7 +5,7 @@ import { isJobFailure } from '../../../constructs/kit/reasons.js';
 import type { StatusNode, StatusView } from '../../../constructs/kit/status-view.js';
 import { KINDS } from '../../../constructs/registry.js';
 import type { Status } from '../../../runner/reconcile/resource-status.js';
-import type { Details } from './node.js';
+import type { Details } from './tree-node.js';
 
 /** A custom resource, with the status fields that every kind has. */
 export type CustomResource = Resource<object, Status>;

@@ -8,7 +8,7 @@ import { bucketOf, shardOf } from '../../../runner/shards/buckets.js';
 import { shardLease, shardsOf } from '../../../runner/shards/group-leases.js';
 import type { ApiClient } from '../../kube/connect.js';
 import { listOf } from '../../kube/snapshot.js';
-import type { Node } from './node.js';
+import type { Node } from './tree-node.js';
 
 const CLOCK_SKEW_MS = 60_000;
 

@@ -1,6 +1,6 @@
 import type { AnyKind } from '../../../constructs/registry.js';
 import type { Omission } from '../../kube/snapshot.js';
-import { resourcesIn, type Node } from './node.js';
+import { resourcesIn, type Node } from './tree-node.js';
 import type { StatusReport } from './reporter.js';
 
 /** The lines below the trees: how many resources are Ready, and what could not be read. */

@@ -8,7 +8,7 @@ import type { PodObject } from '../../../runner/health/pod-diagnostics.js';
 import type { Selection } from '../../kube/kind-names.js';
 import { childKinds, kindNamed, POD, resourceKinds } from '../../kube/kinds.js';
 import type { ClusterSnapshot } from '../../kube/snapshot.js';
-import type { Details, LastLog, Node } from './node.js';
+import type { Details, LastLog, Node } from './tree-node.js';
 import { podHealth, restartsOf, wantedLog } from './pod-status.js';
 import {
   resourceDetails,

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../../constructs/kit/hash.js';
+import { canonicalJson } from '../../../constructs/kit/json/hash.js';
 import type { IOStreams } from '../../io/streams.js';
 import { toYaml } from '../../io/yaml.js';
 import { renderTrees } from './render-tree.js';

@@ -1,7 +1,7 @@
 import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
 import type { ConditionResult } from '../../kit/condition.js';
-import { hashOf } from '../../kit/hash.js';
+import { hashOf } from '../../kit/json/hash.js';
 import type { RouteProps, RouteProvider } from '../../kit/integration.js';
 import { Route } from './kinds.js';
 

@@ -1,15 +1,15 @@
-import { cutBelow } from '../depth.js';
-import { defined } from '../defined.js';
+import { cutBelow } from '../json/depth.js';
+import { defined } from '../json/defined.js';
 import { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from '../definition.js';
 import type { Problem } from '../errors.js';
 import type { Resource } from '../object.js';
 import { exceededBounds } from './bounds.js';
-import { isObject } from '../is-object.js';
+import { isObject } from '../json/is-object.js';
 import { compile, type SchemaNode } from './node.js';
 import { quoted } from './quote.js';
 import { rootSchema } from './root.js';
 import { ruleProblems } from './rule-problems.js';
-import { stored } from './stored.js';
+import { stored } from './stored-value.js';
 import type { Violation } from './violation.js';
 import { violations } from './violations.js';
 

@@ -1,10 +1,10 @@
 import type { Schema } from '../definition.js';
-import { MAX_DEPTH } from '../depth.js';
+import { MAX_DEPTH } from '../json/depth.js';
 import type { Problem } from '../errors.js';
-import { equal } from '../equal.js';
-import { isObject } from '../is-object.js';
+import { equal } from '../json/equal.js';
+import { isObject } from '../json/is-object.js';
 import { fieldNode, fieldPath, type SchemaNode } from './node.js';
-import { oldField, oldItems } from './old.js';
+import { oldField, oldItems } from './old-value.js';
 import { boundProblem } from './value.js';
 
 /**

@@ -1,9 +1,9 @@
 import type { KindDefinition } from '../definition.js';
 import type { Problem } from '../errors.js';
 import { compiled } from './admit.js';
-import { isObject } from '../is-object.js';
+import { isObject } from '../json/is-object.js';
 import { fieldNode, fieldPath, type SchemaNode } from './node.js';
-import { stored } from './stored.js';
+import { stored } from './stored-value.js';
 import { typeProblem } from './value.js';
 
 /** A status whose fields have the types of the schema. */

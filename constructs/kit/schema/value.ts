@@ -1,5 +1,5 @@
 import type { Schema } from '../definition.js';
-import { isObject } from '../is-object.js';
+import { isObject } from '../json/is-object.js';
 import { quoted } from './quote.js';
 
 /** The type of a piece of JSON, in the words of schemas. */

@@ -9,7 +9,7 @@ import {
 } from '../../../constructs/integrations/mariadb-operator/kinds.js';
 import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
 import { groupOf } from '../../../constructs/kit/object.js';
-import { projectRoot } from '../../../testbed/root.js';
+import { projectRoot } from '../../../testbed/project-root.js';
 import type { Manifest } from './objects.js';
 
 /** The CRDs of what we make through a database operator: the part of its API that we use. */

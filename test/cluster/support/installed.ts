@@ -2,7 +2,7 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 
-import { OPERATOR } from '../../../constructs/install/identity.js';
+import { OPERATOR } from '../../../constructs/kit/operator-identity.js';
 import type { Cluster } from '../harness.js';
 import { at, type Live } from './objects.js';
 import { argsOf, Operator, type OperatorProps } from './operator.js';

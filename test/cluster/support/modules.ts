@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 
-import { projectRoot } from '../../../testbed/root.js';
+import { projectRoot } from '../../../testbed/project-root.js';
 import type { Manifest } from './objects.js';
 
 /** CRDs of another project, or why they are not available here. */

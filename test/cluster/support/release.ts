@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 
-import { projectRoot } from '../../../testbed/root.js';
+import { projectRoot } from '../../../testbed/project-root.js';
 
 const FOLDERS = ['constructs', 'imports', 'runner'];
 const OPTIONS: ts.CompilerOptions = {

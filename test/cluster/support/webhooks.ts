@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-import { OPERATOR } from '../../../constructs/install/identity.js';
+import { OPERATOR } from '../../../constructs/kit/operator-identity.js';
 import type { InstallProps } from '../../../constructs/install/chart.js';
 import { install } from '../../unit/install-manifest.js';
 import type { Cluster } from '../harness.js';

@@ -2,9 +2,9 @@ import { test } from 'node:test';
 
 import type { AdminClient } from '../../../testbed/controlplane/admin-client.js';
 import { startControlPlane } from '../../../testbed/controlplane/controlplane.js';
-import { collectionOf, createKinds, kwokObject } from '../../../testbed/controlplane/kinds.js';
+import { collectionOf, createKinds, kwokObject } from '../../../testbed/controlplane/kwok-kinds.js';
 import { createNodes, nodesReady } from '../../../testbed/controlplane/nodes.js';
-import { pingNode } from '../../../testbed/controlplane/stages.js';
+import { pingNode } from '../../../testbed/controlplane/kwok-stages.js';
 import { aJob, apply, untilCondition } from './support.js';
 
 test('a node that is looked at before it is Ready becomes Ready', async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, suite, test } from 'node:test';
 
-import { projectRoot } from '../../../testbed/root.js';
+import { projectRoot } from '../../../testbed/project-root.js';
 import { buildDockerfile } from '../../../testbed/images/dockerfile.js';
 
 suite('the content of a Dockerfile', () => {

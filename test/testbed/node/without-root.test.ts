@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { suite, test } from 'node:test';
 
-import { projectRoot } from '../../../testbed/root.js';
+import { projectRoot } from '../../../testbed/project-root.js';
 
 const SUITES = path.join(projectRoot(), 'dist/lib/test/e2e');
 const UNPRIVILEGED_ID = 65_534;

@@ -8,8 +8,8 @@ import {
   type ObjectKind,
 } from '../../../constructs/kit/object-kind.js';
 import { StaticReader } from '../../../constructs/kit/static-reader.js';
-import { site as siteKind } from '../../../constructs/site/index.js';
-import type { AppSite } from '../../../constructs/site/api.js';
+import { site as siteKind } from '../../../constructs/kinds/site/index.js';
+import type { AppSite } from '../../../constructs/api/site.js';
 import type { Client } from '../../../runner/api/client.js';
 import { listAll } from '../../../runner/api/list.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';

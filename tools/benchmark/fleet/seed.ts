@@ -15,7 +15,7 @@ import {
   waitSeconds,
 } from '../../../testbed/controlplane/progress.js';
 import { applyCrds } from '../../../testbed/crds.js';
-import { projectRoot } from '../../../testbed/root.js';
+import { projectRoot } from '../../../testbed/project-root.js';
 import { isReady, untilCount } from '../ready.js';
 import { SiteTemplate, type StoredObject } from './clone.js';
 import {

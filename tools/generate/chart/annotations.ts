@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { IMAGE_REPOSITORY, PROJECT, SOURCE_URL } from '../../../constructs/install/project.js';
+import { IMAGE_REPOSITORY, PROJECT, SOURCE_URL } from '../../../constructs/project.js';
 import {
   API_VERSION,
   DEFAULT_API_GROUP,

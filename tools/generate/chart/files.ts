@@ -1,4 +1,4 @@
-import { PROJECT, SOURCE_URL } from '../../../constructs/install/project.js';
+import { PROJECT, SOURCE_URL } from '../../../constructs/project.js';
 import { toYaml } from '../../../cli/io/yaml.js';
 import type { Files } from '../output.js';
 import { type ChartFacts, chartAnnotations } from './annotations.js';

@@ -1,5 +1,9 @@
-import { CONTROL_PLANE, OPERATOR_LABELS } from '../../../constructs/install/identity.js';
-import { DEFAULT_IDS, DEFAULT_SETTINGS, MAX_ID } from '../../../constructs/kit/settings.js';
+import { CONTROL_PLANE, OPERATOR_LABELS } from '../../../constructs/kit/operator-identity.js';
+import {
+  DEFAULT_IDS,
+  DEFAULT_SETTINGS,
+  MAX_ID,
+} from '../../../constructs/kit/operator-settings.js';
 import { MAX_SHARDS } from '../../../runner/config/operator-flags.js';
 import type { Group, Value, Values } from './values.js';
 

@@ -1,5 +1,5 @@
 import type { InstallProps } from '../../../constructs/install/chart.js';
-import { DEFAULT_SETTINGS } from '../../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS } from '../../../constructs/kit/operator-settings.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { type DeploymentObject, lift, withValues } from './deployment.js';
 import { type Choice, joined, Merge } from './merge.js';

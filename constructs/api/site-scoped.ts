@@ -1,0 +1,169 @@
+/** API types of the kinds that act on a site: documents in it, backups of it, jobs in it. */
+import type { NameRef } from '../kit/api.js';
+import type { CommonStatus } from '../kit/condition.js';
+
+/** A site, in the same namespace.
+ * @cel self.name == oldSelf.name ;; siteRef is immutable: make a new object for another site */
+export interface SiteRef extends NameRef {
+  /** Name of the AppSite.
+   * @minLength 1
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
+  readonly name: string;
+}
+
+/** What every kind that acts on a site has in its spec. */
+export interface SiteScoped {
+  /** The site, in the same namespace. */
+  readonly siteRef: SiteRef;
+  /** Stops every write of the operator for this object while true. */
+  readonly paused?: boolean;
+}
+
+/** What every kind that stands for a document of a site has in its spec. */
+export interface DocumentScoped extends SiteScoped {
+  /** How often the document is compared with this object, to undo changes made in the site; `0s` for never.
+   * @default 1h */
+  readonly resyncInterval: Duration;
+}
+
+/** What happens to the document when the object is deleted. */
+export type DocumentDeletionPolicy = 'Delete' | 'Retain';
+
+/** What is known of a document in a site. */
+export interface DocumentStatus extends CommonStatus {
+  /** Where the document is in its life. */
+  readonly phase?: 'Pending' | 'Syncing' | 'Ready' | 'Failed' | 'Deleting';
+  /** Name of the document in the site, once it was written. */
+  readonly document?: string;
+  /** What the last run did. */
+  readonly outcome?: 'Created' | 'Changed' | 'Unchanged' | 'Failed';
+  /** Hash of the last request, and of the site. */
+  readonly documentHash?: string;
+  /** Given fields that the site's version of the framework does not have.
+   * @listType atomic */
+  readonly ignoredFields?: readonly string[];
+  /** When the document was last compared with this object.
+   * @format date-time */
+  readonly lastSyncTime?: string;
+}
+
+/** A length of time, such as `30s`, `10m` or `1h30m`.
+ * @minLength 2
+ * @maxLength 16
+ * @pattern ^([0-9]+h)?([0-9]+m)?([0-9]+s)?$ */
+export type Duration = string;
+
+/** A name in an object's metadata.
+ * @minLength 1
+ * @maxLength 253
+ * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
+export type ObjectName = string;
+
+/** Name of a document in a site: one line, no `<` or `>`, no space around it.
+ * @minLength 1
+ * @maxLength 140
+ * @pattern ^[^ <>\x00-\x1f\x7f]([^<>\x00-\x1f\x7f]*[^ <>\x00-\x1f\x7f])?$ */
+export type DocumentName = string;
+
+/** Text of one line.
+ * @minLength 1
+ * @maxLength 140
+ * @pattern ^[^\x00-\x1f\x7f]+$ */
+export type Line = string;
+
+/** Name of a field of a document.
+ * @minLength 1
+ * @maxLength 64
+ * @pattern ^[A-Za-z_][A-Za-z0-9_]*$ */
+export type FieldName = string;
+
+/** An e-mail address in lower case: the framework names users by it.
+ * @minLength 3
+ * @maxLength 140
+ * @pattern ^[A-Za-z0-9._%+'-]+@[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)+$
+ * @cel self == self.lowerAscii() ;; must be in lower case: the framework stores it so
+ * @cel !(self.lowerAscii() in ['administrator', 'guest', 'admin@example.com', 'guest@example.com']) ;; Administrator and Guest belong to the framework: they are no user of yours */
+export type Email = string;
+
+/** A colour: a name such as `Grey`, or `#rrggbb`.
+ * @maxLength 32
+ * @pattern ^(#[0-9a-fA-F]{6}|[A-Za-z]+([ -][A-Za-z]+)*)$ */
+export type Color = string;
+
+/** A key of a Secret. */
+export interface PasswordRef {
+  /** Name of the Secret, in the same namespace. */
+  readonly name: ObjectName;
+  /** Key in the Secret.
+   * @default password
+   * @minLength 1
+   * @maxLength 253
+   * @pattern ^[-._a-zA-Z0-9]+$ */
+  readonly key: string;
+}
+
+/** A dashboard chart: of a SiteDashboardChart, or already in the site.
+ * @cel has(self.name) != has(self.document) ;; give either name, of a SiteDashboardChart, or document, of a Dashboard Chart in the site */
+export interface ChartRef {
+  /** Name of a SiteDashboardChart of the same site and namespace. */
+  readonly name?: ObjectName;
+  /** Name of a Dashboard Chart in the site. */
+  readonly document?: DocumentName;
+}
+
+/** A condition on a document's field.
+ * @cel !(self.operator in ['in', 'not in', 'between']) || (has(self.values) && !has(self.value)) ;; operators in, not in and between take values, not value
+ * @cel self.operator in ['in', 'not in', 'between'] || (has(self.value) && !has(self.values)) ;; operators other than in, not in and between take value, not values
+ * @cel self.operator != 'between' || !has(self.values) || self.values.size() == 2 ;; operator between takes two values
+ * @cel self.operator != 'is' || !has(self.value) || self.value in ['set', 'not set'] ;; operator is takes the value set or not set */
+export interface DocumentFilter {
+  /** Document type of the field; that of the chart or list when not given. */
+  readonly documentType?: DocumentName;
+  /** Name of the field. */
+  readonly field: FieldName;
+  /** How the field is compared.
+   * @default = */
+  readonly operator:
+    | '='
+    | '!='
+    | '>'
+    | '<'
+    | '>='
+    | '<='
+    | 'like'
+    | 'not like'
+    | 'in'
+    | 'not in'
+    | 'between'
+    | 'is'
+    | 'timespan'
+    | 'descendants of'
+    | 'ancestors of'
+    | 'not descendants of'
+    | 'not ancestors of';
+  /** The value to compare with.
+   * @maxLength 1024 */
+  readonly value?: string;
+  /** The values to compare with.
+   * @minItems 1
+   * @maxItems 100
+   * @listType atomic */
+  readonly values?: readonly FilterValue[];
+}
+
+/** A value of a filter.
+ * @maxLength 1024 */
+export type FilterValue = string;
+
+/** When something runs, in the five fields of cron, or as `@daily` and the like.
+ * @minLength 6
+ * @maxLength 128
+ * @pattern ^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|[0-9A-Za-z*?,/-]+( +[0-9A-Za-z*?,/-]+){4})$ */
+export type Schedule = string;
+
+/** Name of a time zone in the IANA data base, such as `Europe/Berlin`.
+ * @minLength 1
+ * @maxLength 64
+ * @pattern ^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$ */
+export type TimeZone = string;

@@ -1,0 +1,48 @@
+import type { ConditionResult } from '../../kit/condition.js';
+import { matchingItems, parseOutcome } from '../../kit/job-result.js';
+import type { Observation } from '../../kit/kind.js';
+import { benchNames } from '../../kit/names.js';
+import { frappeImage } from '../../frappe/image.js';
+import type { AppBench, BenchAssets } from '../../api/bench.js';
+import type { BenchInputs } from './resolve.js';
+
+/** Sites may be on some previous images, while they are upgraded. */
+const MOST_IMAGES = 8;
+/** Name of a program, as the init Job reports it. */
+const PROGRAM = /^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,62}$/;
+const MOST_PROGRAMS = 8;
+
+/** Whether the init Job has reported where the bench's image has its assets. */
+export function knowsAssets({ spec, status }: AppBench): boolean {
+  return status?.assets?.image === frappeImage(spec).reference;
+}
+
+/** Where images have their assets, with the result of the init Job for the bench's image. */
+export function assetsOf({
+  resource,
+  runs,
+  child,
+}: Observation<AppBench, BenchInputs>): BenchAssets | undefined {
+  const before = resource.status?.assets;
+  const { init } = benchNames(resource.metadata.name);
+  if (knowsAssets(resource) || child('Job', init)?.health.state !== 'Ready') return before;
+  const image = frappeImage(resource.spec).reference;
+  const others = (before?.inSites ?? []).filter((other) => other !== image);
+  // Without its result, as after the deletion of its pod, the image counts as a newer one.
+  const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');
+  const { assets, missing: reported } = parseOutcome(run?.message);
+  const missing = matchingItems(reported, PROGRAM, MOST_PROGRAMS);
+  const inSites = assets === 'sites' ? [...others, image] : others;
+  return {
+    image,
+    inSites: inSites.slice(-MOST_IMAGES),
+    ...(missing.length > 0 ? { missing } : {}),
+  };
+}
+
+/** A user sees it when a print fails; an operator of the bench sees it here. */
+export function printingCondition(assets: BenchAssets | undefined): readonly ConditionResult[] {
+  if (assets?.missing === undefined) return [];
+  const message = `image ${assets.image}: it has no ${assets.missing.join(' and no ')}, which PDFs are printed with; use an image that has it: docs/printing.md`;
+  return [{ type: 'Printing', status: 'False', reason: 'ProgramMissing', message }];
+}

@@ -1,0 +1,115 @@
+import { tlsSecrets } from '../../frappe/database-tls.js';
+import { configurationReferences } from '../../configuration/sources.js';
+import {
+  benchesByClaim,
+  benchesByTurn,
+  scalersOfDeployment,
+  sitesOfBench,
+} from '../../frappe/indexes.js';
+import { templateReferences } from '../../frappe/pod-template-references.js';
+import { INTEGRATIONS } from '../../integrations/index.js';
+import { Waiting } from '../../kit/errors.js';
+import { usedKinds, type Integration } from '../../kit/integration.js';
+import type { Kind } from '../../kit/kind.js';
+import { retainsData } from '../../kit/deletion-policy.js';
+import { normalHost } from '../../kit/normal-form.js';
+import { benchNames } from '../../kit/names.js';
+import { keyOf, type KubeObject } from '../../kit/object.js';
+import {
+  ConfigMap,
+  Deployment,
+  HorizontalPodAutoscaler,
+  Job,
+  NetworkPolicy,
+  PersistentVolumeClaim,
+  PodDisruptionBudget,
+  Secret,
+  Service,
+  StatefulSet,
+} from '../../kit/object-kind.js';
+import { benchWarnings } from './warnings.js';
+import type { AppBench } from '../../api/bench.js';
+import { knowsAssets } from './assets.js';
+import { BenchChart } from './chart.js';
+import { appBench } from './definition.js';
+import { resolveBench, type BenchInputs } from './resolve.js';
+import { evaluateBench } from './evaluate.js';
+import { benchStatusView } from './status-view.js';
+import { benchReasons } from './reasons.js';
+
+const givenToPods: Kind<AppBench, BenchInputs>['givenToPods'] = {
+  fields: ['componentPodTemplates', 'siteConfig', 'dbConfig.tls'],
+  references: ({ spec }) => [
+    ...templateReferences(spec.componentPodTemplates),
+    ...configurationReferences(spec.siteConfig),
+    // The code of sites can read these files.
+    ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
+  ],
+};
+
+/** Shared infrastructure for a set of sites, with what integrations add to it. */
+export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, BenchInputs> => ({
+  definition: appBench,
+  owns: [
+    ConfigMap,
+    Secret,
+    PersistentVolumeClaim,
+    Service,
+    StatefulSet,
+    Job,
+    Deployment,
+    NetworkPolicy,
+    PodDisruptionBudget,
+    ...usedKinds(appBench.kind, integrations).owns,
+  ],
+  reads: [
+    HorizontalPodAutoscaler,
+    PersistentVolumeClaim,
+    Secret,
+    ConfigMap,
+    ...usedKinds(appBench.kind, integrations).reads,
+  ],
+  detects: usedKinds(appBench.kind, integrations).detects,
+  references: [],
+  reasons: benchReasons,
+  durableStatus: ['upgrade', 'ids', 'assets', 'siteConfig'],
+  durableOnChange: ['image'],
+  // A claim of the user's own is not written to.
+  recordedIn: ({ metadata, spec }) =>
+    spec.storage.existingClaim === undefined
+      ? { kind: PersistentVolumeClaim, name: benchNames(metadata.name).sites }
+      : undefined,
+  indexes: [benchesByClaim, benchesByTurn, scalersOfDeployment],
+  resolve: resolveBench,
+  admissionWarnings: benchWarnings,
+  givenToPods,
+  normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
+  chart: (scope, id, props) => new BenchChart(scope, id, props),
+  // Only until it is known where the image has its assets.
+  readsRuns: (bench) => !knowsAssets(bench),
+  probes: () => [],
+  evaluate: evaluateBench,
+  cleanup: {
+    // A bench outlives its sites.
+    needed: () => true,
+    reads: ['deletionPolicy'],
+    retainsData: retainsData,
+    blockers({ metadata }, reader) {
+      const sites = reader.list(sitesOfBench, keyOf(metadata.namespace, metadata.name), nameOf);
+      if (sites.length === 0) return;
+      const shown = sites.slice(0, 5).join(', ');
+      const more = sites.length > 5 ? ` and ${sites.length - 5} more` : '';
+      throw new Waiting('SitesExist', `waiting for its sites to be deleted: ${shown}${more}`);
+    },
+    listsLive: [sitesOfBench],
+    keepsChildren: true,
+    chart: () => undefined,
+  },
+  statusView: benchStatusView,
+});
+
+export const bench = benchWith(INTEGRATIONS);
+
+function nameOf(object: KubeObject): string {
+  return object.metadata.name;
+}

@@ -1,0 +1,105 @@
+import type { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import type { BenchModel } from '../../frappe/bench-model.js';
+import { SOCKETIO_PORT } from '../../kit/constants.generated.js';
+import { FrappeJob } from '../../frappe/job.js';
+import { jobCommand, secretEnv } from '../../frappe/pod.js';
+import { queueDeclarations } from '../../frappe/worker.js';
+import { hashOf } from '../../kit/json/hash.js';
+import { benchNames } from '../../kit/names.js';
+import type { AppBench } from '../../api/bench.js';
+
+export interface BenchInitProps {
+  readonly bench: BenchModel;
+  readonly owner: AppBench;
+  /** Hash of what the pods read at their start; the Job runs again when it changes. */
+  readonly configHash: string;
+  /** With another value the Job runs again. */
+  readonly runAgain: string | undefined;
+}
+
+/**
+ * The Job that prepares the shared volume for the image: apps.txt, assets, common configuration.
+ */
+export class BenchInit extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    { bench, owner, configHash, runAgain }: BenchInitProps,
+  ) {
+    super(scope, id);
+    new FrappeJob(this, 'job', {
+      bench,
+      owner,
+      name: benchNames(bench.name).init,
+      component: 'init',
+      run: benchInitRun(bench, configHash, runAgain),
+      container: {
+        name: 'init',
+        command: jobCommand('bench_init.py'),
+        env: [
+          { name: 'BENCH_APPS', value: JSON.stringify(bench.apps) },
+          { name: 'SOCKETIO_PORT', value: String(SOCKETIO_PORT) },
+          { name: 'COMMON_CONFIG', value: JSON.stringify(commonConfig(bench)) },
+          { name: 'DB_HOST', value: bench.database.host },
+          { name: 'DB_PORT', value: String(bench.database.port) },
+          { name: 'DB_TYPE', value: bench.database.provider },
+          ...redisEnv(bench),
+        ],
+        resources: bench.componentResources.workerDefault,
+      },
+    });
+  }
+}
+
+/** Keys of the common configuration that the scripts do not set by themselves. */
+function commonConfig({ queuePrefix, workers, schedulerTickSeconds }: BenchModel): object {
+  const queues = queueDeclarations(workers);
+  return {
+    bench_id: queuePrefix,
+    ...(queues ? { workers: queues } : {}),
+    ...(schedulerTickSeconds === undefined
+      ? {}
+      : { scheduler_tick_interval: schedulerTickSeconds }),
+  };
+}
+
+/** Hash of what the init Job is created to do. */
+export function benchInitRun(
+  bench: BenchModel,
+  configHash: string,
+  runAgain: string | undefined,
+): string {
+  const tick = bench.schedulerTickSeconds;
+  return hashOf([
+    configHash,
+    bench.apps,
+    ...(tick === undefined ? [] : [{ tick }]),
+    ...(runAgain === undefined ? [] : [{ runAgain }]),
+  ]);
+}
+
+/** Hash of what the pods read at their start. */
+export function benchConfigHash(model: BenchModel, redisVersion: string | undefined): string {
+  const queues = queueDeclarations(model.workers);
+  return hashOf([
+    model.image.reference,
+    model.redis,
+    model.database,
+    model.queuePrefix,
+    redisVersion ?? '',
+    // Each process of the framework reads the queues once.
+    ...(queues ? [{ queues }] : []),
+  ]);
+}
+
+function redisEnv({ redis }: BenchModel): k8s.EnvVar[] {
+  return redis.external
+    ? [secretEnv('REDIS_CACHE_URL', redis.cacheUrl), secretEnv('REDIS_QUEUE_URL', redis.queueUrl)]
+    : [
+        { name: 'REDIS_HOST', value: redis.host },
+        { name: 'REDIS_CACHE_PORT', value: String(redis.cachePort) },
+        { name: 'REDIS_QUEUE_PORT', value: String(redis.queuePort) },
+        secretEnv('REDIS_PASSWORD', redis.password),
+      ];
+}

@@ -1,0 +1,31 @@
+import { evaluatePhase, type PhaseResult } from '../../frappe/phase.js';
+import type { Observation } from '../../kit/kind.js';
+import { benchNames } from '../../kit/names.js';
+import type { AppBench } from '../../api/bench.js';
+import type { BenchInputs } from './resolve.js';
+import type { UpgradePlan } from './upgrade.js';
+
+/** The phase of a bench, and its condition `Ready`. */
+export function evaluateBenchPhase(observation: Observation<AppBench, BenchInputs>): PhaseResult {
+  return onPreviousImage(evaluatePhase(withoutMetrics(observation)), observation.inputs.upgrade);
+}
+
+/** The bench without its exporter, which only Prometheus needs. */
+function withoutMetrics(
+  observation: Observation<AppBench, BenchInputs>,
+): Observation<AppBench, BenchInputs> {
+  const { metrics } = benchNames(observation.resource.metadata.name);
+  const pending = observation.pending.filter(({ name }) => name !== metrics);
+  // Children of the previous spec may be ready while those of this one are not applied yet.
+  const ready =
+    observation.complete && pending.length === 0 && observation.probes.every(({ ok }) => ok);
+  return { ...observation, pending, ready };
+}
+
+/** A bench whose own pods wait for its sites does not match its spec, even if all are ready. */
+function onPreviousImage(evaluated: PhaseResult, upgrade: UpgradePlan | undefined): PhaseResult {
+  if (upgrade?.keptImage === undefined || evaluated.ready.status !== 'True') return evaluated;
+  const message = `waiting for Shared sites to be migrated to ${upgrade.to} (${upgrade.open.length} left)`;
+  const phase = 'Updating';
+  return { phase, ready: { type: 'Ready', status: 'False', reason: phase, message } };
+}

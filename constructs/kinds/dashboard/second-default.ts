@@ -1,0 +1,31 @@
+import { nameOwnerOf, isOlder } from '../../frappe/name-conflict.js';
+import { Stalled } from '../../kit/errors.js';
+import type { Index, ClusterReader } from '../../kit/kind.js';
+import { keyOf } from '../../kit/object.js';
+import type { SiteDashboard } from '../../api/dashboard.js';
+
+/** The dashboards of a site that want to be its default, by the site's `<namespace>/<name>`. */
+export const defaultDashboards: Index<SiteDashboard> = {
+  name: 'defaultDashboards',
+  kind: 'SiteDashboard',
+  values: ({ metadata, spec }) =>
+    spec.isDefault ? [keyOf(metadata.namespace, spec.siteRef.name)] : [],
+};
+
+/**
+ * The framework keeps one default dashboard: two would take it from each other with each
+ * comparison.
+ * @throws Stalled naming the older one
+ */
+export function refuseSecondDefault(resource: SiteDashboard, reader: ClusterReader): void {
+  const mine = nameOwnerOf(resource);
+  const conflicting = defaultDashboards
+    .values(resource)
+    .flatMap((site) => reader.list(defaultDashboards, site, nameOwnerOf))
+    .find((claim) => claim.name !== mine.name && isOlder(claim, mine));
+  if (!conflicting) return;
+  throw new Stalled(
+    'DefaultTaken',
+    `spec.isDefault: Invalid value: true: SiteDashboard ${conflicting.name} is the default of site ${resource.spec.siteRef.name} already`,
+  );
+}

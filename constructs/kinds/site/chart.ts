@@ -1,0 +1,240 @@
+import { Chart } from 'cdk8s';
+import type { Construct } from 'constructs';
+import { configurationBlock } from '../../configuration/evaluate.js';
+import { databaseOperator } from '../../integrations/database-operator.js';
+import { DatabaseServer } from '../../frappe/database-server.js';
+import { serverCertificate } from '../../frappe/database-tls.js';
+import { GeneratedSecret } from '../../frappe/generated-secret.js';
+import { Gunicorn } from '../../frappe/gunicorn.js';
+import { OnlyFromBench } from '../../frappe/network-rule.js';
+import {
+  isKnownQueue,
+  queueDeclarations,
+  Worker,
+  WORKER_COMPONENTS,
+  workerGroups,
+} from '../../frappe/worker.js';
+import { workerScale, type WorkerScale } from '../../frappe/worker-scaling.js';
+import { INTEGRATIONS } from '../../integrations/index.js';
+import type { Resources } from '../../kit/api.js';
+import type { DatabaseOperator } from '../../kit/database-operator.js';
+import { hashOf } from '../../kit/json/hash.js';
+import type { Integration } from '../../kit/integration.js';
+import type { ChartProps } from '../../kit/kind.js';
+import { childLabels } from '../../kit/labels.js';
+import { retainsData, retention } from '../../kit/deletion-policy.js';
+import { benchNames, siteNames } from '../../kit/names.js';
+import { Stage } from '../../kit/stage.js';
+import type { AppSite } from '../../api/site.js';
+import type { SiteInputs } from './inputs.js';
+import { siteWorkersWanted } from './resolve.js';
+import { SiteIngress } from './ingress.js';
+import { SiteInit } from './init-job.js';
+import { SiteReopen } from './reopen-job.js';
+import { queuePrefix } from './site-config.js';
+import { SiteRoutes } from './routes.js';
+
+export interface SiteChartProps extends ChartProps<AppSite, SiteInputs> {
+  /** @default the registered ones */
+  readonly integrations?: readonly Integration[];
+}
+
+/** The complete graph of a site's children. */
+export class SiteChart extends Chart {
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: SiteChartProps,
+  ) {
+    super(scope, id, { disableResourceNameHashes: true });
+    const { resource: site, inputs } = props;
+    const foundation = new Stage(this, 'foundation', {
+      // Only another operator that makes the database has to be waited for.
+      waitForReady: inputs.database.mode === 'operator',
+    });
+    this.addSecrets(foundation);
+    this.addDatabase(foundation);
+
+    const init = new Stage(this, 'init', { waitForReady: true, blocked: inputs.blockedReason });
+    new SiteInit(init, 'init', { site, inputs });
+
+    const upgrade = inputs.upgrade?.started ? inputs.upgrade : undefined;
+    const workloads = new Stage(this, 'workloads', {
+      waitForReady: upgrade !== undefined,
+      blocked: configurationBlock(inputs.configuration),
+    });
+    if (site.spec.workloads === 'Dedicated') this.addWorkloads(workloads);
+    this.addAccess(workloads);
+    if (upgrade) {
+      const reopen = new Stage(this, 'reopen', {
+        waitForReady: true,
+        blocked: upgrade.reopenBlockedReason,
+      });
+      new SiteReopen(reopen, 'reopen', { site, inputs, upgrade });
+    }
+  }
+
+  /** The Secrets that are generated once. */
+  private addSecrets(scope: Construct): void {
+    const { resource: site, inputs } = this.props;
+    const { bench, database } = inputs;
+    const names = siteNames(site.metadata.name);
+    const common = { owner: site, namespace: bench.namespace, retained: true };
+    if (inputs.generatesPassword) {
+      new GeneratedSecret(scope, 'admin-password', {
+        ...common,
+        name: names.adminPassword,
+        component: 'admin-password',
+        keys: { password: 'password' },
+      });
+    }
+    if (database.mode !== 'external') {
+      const operator = this.databaseOperator;
+      new GeneratedSecret(scope, 'database-password', {
+        ...common,
+        name: database.password.secret,
+        component: 'database-password',
+        keys: {
+          [database.password.key]: 'password',
+          ...(operator?.passwordNamesUser ? { username: { text: database.name } } : {}),
+        },
+        ...(operator ? { labels: operator.passwordLabels } : {}),
+      });
+    }
+    new GeneratedSecret(scope, 'encryption-key', {
+      ...common,
+      name: names.encryptionKey,
+      component: 'encryption-key',
+      keys: { key: 'fernet' },
+    });
+  }
+
+  /** The operator that makes the site's database; undefined in other modes. */
+  private get databaseOperator(): DatabaseOperator | undefined {
+    const { mode, server } = this.props.inputs.database;
+    return mode === 'operator' ? databaseOperator(server.provider) : undefined;
+  }
+
+  /** The objects of a database operator, or a server for this site alone. */
+  private addDatabase(foundation: Construct): void {
+    const { resource: site, inputs } = this.props;
+    const { bench, database } = inputs;
+    const name = siteNames(site.metadata.name).database;
+    const labels = { ...childLabels(site, 'database'), ...retention(site) };
+    if (bench.operatorServer) {
+      this.databaseOperator?.addDatabase({
+        chart: this,
+        foundation,
+        server: bench.operatorServer,
+        metadata: { name, namespace: bench.namespace, labels },
+        database: database.name,
+        password: database.password,
+        dropsData: !retainsData(site),
+      });
+    }
+    if (database.mode === 'dedicated') this.addDatabaseServer(foundation);
+  }
+
+  private addDatabaseServer(scope: Construct): void {
+    const { resource: site, inputs } = this.props;
+    const { bench, database } = inputs;
+    const { server } = database;
+    if (!server.root) return;
+    const { image, resources, storage, settings, tls } = site.spec.dbConfig;
+    const names = siteNames(site.metadata.name);
+    new DatabaseServer(scope, 'database', {
+      bench,
+      owner: site,
+      name: names.database,
+      volume: names.databaseVolume,
+      provider: server.provider,
+      root: server.root.password,
+      image,
+      resources,
+      storage,
+      settings,
+      certificate: serverCertificate(tls, inputs.databaseCertificate),
+    });
+    new OnlyFromBench(scope, 'database-network', {
+      bench,
+      owner: site,
+      name: names.database,
+      ports: [server.port],
+      retained: true,
+    });
+  }
+
+  /** The site's own web processes and workers. */
+  private addWorkloads(scope: Construct): void {
+    const { resource: site, inputs } = this.props;
+    const { bench } = inputs;
+    const names = siteNames(site.metadata.name);
+    const replicas = { ...bench.componentReplicas, ...site.spec.componentReplicas };
+    const resources = { ...bench.componentResources, ...site.spec.componentResources };
+    const prefix = queuePrefix(site, bench);
+    const queues = queueDeclarations(bench.workers);
+    const common = {
+      bench,
+      owner: site,
+      configHash: hashOf([
+        bench.redis,
+        inputs.redisVersion,
+        bench.database,
+        inputs.database,
+        prefix,
+        ...(queues ? [{ queues }] : []),
+        ...(bench.configurationRestart === undefined ? [] : [bench.configurationRestart]),
+      ]),
+    };
+    new Gunicorn(scope, 'gunicorn', {
+      ...common,
+      name: names.gunicorn,
+      replicas: replicas.gunicorn ?? 1,
+      resources: resources.gunicorn,
+      settings: { ...bench.gunicorn, ...site.spec.gunicorn },
+      siteName: site.spec.siteName,
+    });
+    for (const group of workerGroups(bench.workers)) {
+      new Worker(scope, `worker-${group.name}`, {
+        ...common,
+        name: names.worker(group.name),
+        group,
+        scale: siteWorkerScale(site, inputs, group.name),
+        resources: this.workerResources(group.name),
+        ...(prefix === undefined ? {} : { queuePrefix: prefix }),
+        triggerAuthentication: benchNames(bench.name).redisTrigger,
+      });
+    }
+  }
+
+  /** Compute resources of workers, of a queue of the framework or of others. */
+  private workerResources(group: string): Resources | undefined {
+    const { resource: site, inputs } = this.props;
+    const { componentResources, workers } = inputs.bench;
+    if (isKnownQueue(group)) {
+      const component = WORKER_COMPONENTS[group];
+      return site.spec.componentResources?.[component] ?? componentResources[component];
+    }
+    const isGroup = ({ name }: { readonly name: string }) => name === group;
+    return site.spec.workers?.find(isGroup)?.resources ?? workers.find(isGroup)?.resources;
+  }
+
+  /** Access from outside of the cluster: the routes of an integration, or an Ingress. */
+  private addAccess(scope: Construct): void {
+    const { resource: site, inputs, integrations = INTEGRATIONS } = this.props;
+    const { route } = inputs;
+    if (route) new SiteRoutes(scope, 'routes', { site, inputs, route, integrations });
+    else if (site.spec.ingress?.enabled) {
+      new SiteIngress(scope, 'ingress', { site, inputs, integrations });
+    }
+  }
+}
+
+/** Who decides about the number of a site's own workers of a queue. */
+export function siteWorkerScale(site: AppSite, inputs: SiteInputs, queue: string): WorkerScale {
+  return workerScale({
+    ...siteWorkersWanted(site, inputs, queue),
+    scaledToZero: inputs.scaledToZero.includes(queue),
+    foreign: inputs.foreignScalers[queue],
+  });
+}

@@ -1,0 +1,81 @@
+import type { BenchModel } from '../../frappe/bench-model.js';
+import type { DatabaseServer, SecretKey } from '../../frappe/database.js';
+import { DEFAULT_PORTS, ROOT_USERS, serverTlsPlan } from '../../frappe/bench-model.js';
+import { Stalled } from '../../kit/errors.js';
+import { databaseName, serviceHost, siteNames } from '../../kit/names.js';
+import type { AppSite } from '../../api/site.js';
+
+/** Where a site's database is, and how the site gets in. */
+export interface SiteDatabasePlan {
+  readonly mode: 'shared' | 'dedicated' | 'external' | 'operator';
+  readonly server: DatabaseServer;
+  /** Name of the database and of its user: version-15 wants them to be the same. */
+  readonly name: string;
+  readonly password: SecretKey;
+}
+
+/**
+ * Decides about a site's database.
+ * @throws Stalled where the bench has no server for the mode
+ */
+export function databasePlan(site: AppSite, bench: BenchModel): SiteDatabasePlan {
+  const { mode, secretRef, name } = site.spec.dbConfig;
+  const names = siteNames(site.metadata.name);
+  return {
+    mode,
+    name:
+      (mode === 'external' ? name : undefined) ?? databaseName(bench.namespace, site.metadata.name),
+    password: {
+      secret: (mode === 'external' ? secretRef?.name : undefined) ?? names.databaseSecret,
+      key: 'password',
+    },
+    server: SERVERS[mode](site, bench),
+  };
+}
+
+type Mode = SiteDatabasePlan['mode'];
+
+/** The server of a site's database, by mode. */
+const SERVERS: Readonly<Record<Mode, (site: AppSite, bench: BenchModel) => DatabaseServer>> = {
+  shared(_site, { name, database }) {
+    if (database.root) return database;
+    const why = `the server of bench ${name} is managed by a database operator; use "operator"`;
+    throw unsupported('shared', why);
+  },
+  operator(_site, { name, database, operatorServer }) {
+    if (!operatorServer || database.root) {
+      const why = `bench ${name} names no server of a database operator in spec.dbConfig`;
+      throw unsupported('operator', why);
+    }
+    const { provider, host, port, tls } = database;
+    return { provider, host, port, ...(tls ? { tls } : {}) };
+  },
+  dedicated({ metadata, spec }, { database: { provider }, namespace, clusterDomain }) {
+    const names = siteNames(metadata.name);
+    return {
+      provider,
+      host: serviceHost(names.database, namespace, clusterDomain),
+      port: DEFAULT_PORTS[provider],
+      root: {
+        user: ROOT_USERS[provider],
+        password: { secret: names.databaseRoot, key: 'password' },
+      },
+      ...tlsOf(spec),
+    };
+  },
+  external({ spec }, { database: { provider } }) {
+    const { host = '', port = DEFAULT_PORTS[provider] } = spec.dbConfig;
+    return { provider, host, port, ...tlsOf(spec) };
+  },
+};
+
+function tlsOf({ dbConfig }: AppSite['spec']): Pick<DatabaseServer, 'tls'> {
+  const tls = serverTlsPlan(dbConfig.tls);
+  return tls ? { tls } : {};
+}
+
+function unsupported(mode: Mode, why: string): Stalled {
+  return Stalled.invalid([
+    { path: 'spec.dbConfig.mode', message: `Invalid value: "${mode}": ${why}` },
+  ]);
+}

@@ -1,0 +1,84 @@
+import { LONGEST_HOST, publicDomain } from '../../frappe/domain.js';
+import { hostKey, sitesByHost } from '../../frappe/indexes.js';
+import { nameOwnerOf, isOlder } from '../../frappe/name-conflict.js';
+import { Stalled } from '../../kit/errors.js';
+import type { ClusterReader } from '../../kit/kind.js';
+import type { AppSite, AppSiteSpec } from '../../api/site.js';
+
+type Named = Pick<AppSiteSpec, 'siteName' | 'domain' | 'aliases'>;
+
+/**
+ * A site's name may become too long with the bench's suffix, of which its schema knows nothing.
+ * @throws Stalled
+ */
+export function refuseLongHost({ spec }: AppSite, suffix: string | undefined): void {
+  const { length } = publicDomain(spec, suffix);
+  if (length <= LONGEST_HOST) return;
+  const message = `Too long: with the suffix of bench ${spec.benchRef.name} the host name has ${length} characters, and may have at most ${LONGEST_HOST}: choose a shorter name, or give spec.domain`;
+  throw Stalled.invalid([{ path: 'spec.siteName', message }]);
+}
+
+/**
+ * Two sites of one host name on a bench would answer each other's requests: the younger is refused.
+ * @throws Stalled naming the older one, for each host name that is taken
+ */
+export function refuseTakenHosts(
+  site: AppSite,
+  suffix: string | undefined,
+  reader: ClusterReader,
+): void {
+  const { benchRef } = site.spec;
+  const taken = hostsOf(site.spec, suffix).flatMap(({ path, host }) => {
+    const conflicting = olderOf(site, host, suffix, reader);
+    return conflicting === undefined
+      ? []
+      : `${path}: Invalid value: "${host}": AppSite ${conflicting} on bench ${benchRef.name} has this host name already`;
+  });
+  if (taken.length > 0) throw new Stalled('DuplicateSiteName', taken.join('; '));
+}
+
+/** The name of an older site that has a host name; undefined where no older site has it. */
+function olderOf(
+  site: AppSite,
+  host: string,
+  suffix: string | undefined,
+  reader: ClusterReader,
+): string | undefined {
+  const { namespace, name } = site.metadata;
+  // A site without a domain gets this host from its name and the bench's suffix.
+  const tail = `.${suffix ?? ''}`;
+  const stem = suffix !== undefined && host.endsWith(tail) ? [host.slice(0, -tail.length)] : [];
+  return [host, ...stem]
+    .map((key) => hostKey(namespace, site.spec.benchRef.name, key))
+    .flatMap((key) => reader.list(sitesByHost, key, conflictOf))
+    .find(
+      (other) =>
+        other.name !== name &&
+        isOlder(other, nameOwnerOf(site)) &&
+        hostsOf(other, suffix).some((taken) => taken.host === host),
+    )?.name;
+}
+
+function conflictOf(site: AppSite) {
+  const { siteName, domain, aliases } = site.spec;
+  return {
+    ...nameOwnerOf(site),
+    siteName,
+    ...(domain === undefined ? {} : { domain }),
+    ...(aliases === undefined ? {} : { aliases }),
+  };
+}
+
+/** The host names that a site answers to, and where each comes from. */
+export function hostsOf(
+  spec: Named,
+  suffix: string | undefined,
+): readonly { readonly path: string; readonly host: string }[] {
+  const domain = publicDomain(spec, suffix);
+  const all = [
+    { path: 'spec.siteName', host: spec.siteName },
+    { path: spec.domain ? 'spec.domain' : 'spec.siteName', host: domain },
+    ...(spec.aliases ?? []).map((host, index) => ({ path: `spec.aliases[${index}]`, host })),
+  ];
+  return all.filter(({ host }, index) => all.findIndex((other) => other.host === host) === index);
+}

@@ -1,0 +1,216 @@
+import type { k8s } from 'cdk8s-plus-28';
+import type { SiteBackup } from '../../api/backup.js';
+import { type BackupStore, backupStore, requireStoreSecrets } from '../../frappe/backup-store.js';
+import { RESTORE_FAILED } from '../../kit/constants.generated.js';
+import { conditionResult, type ConditionResult } from '../../kit/condition.js';
+import { Waiting } from '../../kit/errors.js';
+import { defined } from '../../kit/json/defined.js';
+import { hashOf } from '../../kit/json/hash.js';
+import { isObject } from '../../kit/json/is-object.js';
+import {
+  locationIn,
+  matchingText,
+  parseOutcome,
+  shortText,
+  timeIn,
+  timeOfBackup,
+} from '../../kit/job-result.js';
+import type { Observation, ClusterReader } from '../../kit/kind.js';
+import { metadataKeysOf } from '../../kit/metadata-keys.js';
+import { siteNames } from '../../kit/names.js';
+import type { AppSite, RestoredBackup, SiteRestore } from '../../api/site.js';
+import type { SiteInputs, SiteRestoreInputs } from './inputs.js';
+import { CLOSED_REASONS } from './upgrade.js';
+
+/** The restore that `restoreFrom` requests; undefined where it is not given. */
+export function resolveRestore(
+  site: AppSite,
+  reader: ClusterReader,
+): SiteRestoreInputs | undefined {
+  const { restoreFrom, siteName } = site.spec;
+  if (!restoreFrom) return undefined;
+  const { confirm = '' } = restoreFrom;
+  const confirmed = confirm === siteName || confirm.startsWith(`${siteName} `);
+  const id = requestOf(restoreFrom, confirmed ? confirm.slice(siteName.length).trim() : '');
+  const common = { id, confirmed };
+  const restored = site.status?.restored?.requests.includes(id) === true;
+  if (restored || isRefused(site, confirmed)) {
+    return { ...common, store: undefined, problem: undefined };
+  }
+  try {
+    return { ...common, store: storeOf(site, restoreFrom, reader), problem: undefined };
+  } catch (error) {
+    if (!(error instanceof Waiting)) throw error;
+    return { ...common, store: undefined, problem: error };
+  }
+}
+
+/** A site that was Ready exists: without a confirmation its data is kept. */
+function isRefused({ status }: AppSite, confirmed: boolean): boolean {
+  return !confirmed && status?.appliedHash !== undefined;
+}
+
+/**
+ * The siteName in the confirmation is not part of the hash: with or without it, the request is the
+ * same.
+ */
+function requestOf({ backupRef, source, name }: SiteRestore, confirmation: string): string {
+  return hashOf([backupRef?.name ?? null, source ?? null, name ?? null, confirmation]);
+}
+
+/** @throws Waiting where the SiteBackup, or a Secret, does not exist */
+function storeOf(
+  site: AppSite,
+  { backupRef, source }: SiteRestore,
+  reader: ClusterReader,
+): BackupStore {
+  const { namespace = 'default', name } = site.metadata;
+  const backupName = backupRef?.name ?? '';
+  const backup = backupRef && reader.get('SiteBackup', namespace, backupName, placeOf);
+  const destination = backup?.destination ?? source;
+  if (!destination) {
+    const message = `spec.restoreFrom.backupRef.name: there is no SiteBackup "${backupName}" in namespace ${namespace}`;
+    throw new Waiting('BackupMissing', message);
+  }
+  const path = source ? 'spec.restoreFrom.source' : `SiteBackup ${backupName}`;
+  requireStoreSecrets(destination, namespace, path, reader);
+  return backupStore(destination, { namespace, name: backup?.site ?? name }, 'Read');
+}
+
+function placeOf({ spec }: SiteBackup) {
+  return { destination: spec.destination, site: spec.siteRef.name };
+}
+
+/** The environment of the init Job for a restore. */
+export function restoreEnv(
+  { metadata, spec }: AppSite,
+  restore: SiteRestoreInputs | undefined,
+): readonly k8s.EnvVar[] {
+  if (!restore) return [];
+  const { id, confirmed, store } = restore;
+  const { name, backupRef } = spec.restoreFrom ?? {};
+  const owner = `${metadata.namespace ?? 'default'}/${backupRef?.name ?? ''}`;
+  return [
+    { name: 'RESTORE_ID', value: id },
+    ...(confirmed ? [{ name: 'RESTORE_CONFIRMED', value: '1' }] : []),
+    ...(name === undefined ? [] : [{ name: 'RESTORE_NAME', value: name }]),
+    ...(store && backupRef ? [{ name: 'RESTORE_OWNER', value: owner }] : []),
+    ...(store?.env ?? []),
+  ];
+}
+
+/** What makes the init Job run again for a restore. */
+export function restoreRun(restore: SiteRestoreInputs | undefined): readonly unknown[] {
+  if (!restore) return [];
+  return [restore.id, restore.confirmed, restore.problem === undefined];
+}
+
+/** What a restore adds to a site's status. */
+export function evaluateRestore(observation: Observation<AppSite, SiteInputs>): {
+  readonly conditions: readonly ConditionResult[];
+  readonly restored: RestoredBackup | undefined;
+  readonly stalled: boolean;
+} {
+  const { inputs, resource, pending } = observation;
+  const restored = lastRestored(observation) ?? resource.status?.restored;
+  if (!inputs.restore) return { conditions: [], restored, stalled: false };
+  const failed = pending.find(
+    ({ kind, name, health }) =>
+      kind === 'Job' &&
+      name === siteNames(resource.metadata.name).init &&
+      health.state === 'Failed',
+  );
+  const condition = conditionOf(observation, inputs.restore, restored, failed !== undefined);
+  const closed = inputs.upgrade === undefined && CLOSED_REASONS.has(failed?.health.reason ?? '');
+  return {
+    conditions: closed ? [condition, CLOSED] : [condition],
+    restored,
+    stalled: closed,
+  };
+}
+
+const CLOSED: ConditionResult = {
+  type: 'Maintenance',
+  status: 'True',
+  reason: 'Restoring',
+  message: 'visitors see a maintenance page, and jobs are deferred, until the restore ends',
+};
+
+function conditionOf(
+  { resource, child }: Observation<AppSite, SiteInputs>,
+  { id, confirmed, problem }: SiteRestoreInputs,
+  restored: RestoredBackup | undefined,
+  failed: boolean,
+): ConditionResult {
+  if (restored?.requests.includes(id)) {
+    return restored.requests.at(-1) === id
+      ? conditionResult('Restored', 'True', 'Restored', restored.from)
+      : conditionResult('Restored', 'True', 'RestoredBefore', `restored before ${restored.from}; to restore it again, change the confirmation`); // prettier-ignore
+  }
+  if (problem) return conditionResult('Restored', 'False', problem.reason, problem.message);
+  if (isRefused(resource, confirmed)) {
+    const { siteName } = resource.spec;
+    return conditionResult(
+      'Restored',
+      'False',
+      'RestoreNotConfirmed',
+      `spec.restoreFrom.confirm: the site exists, and its data is kept; to replace the data, set "${siteName}"`,
+    );
+  }
+  if (child('Job', siteNames(resource.metadata.name).init)?.health.state === 'Ready') {
+    return conditionResult('Restored', 'Unknown', 'RestoreUnknown', `the termination message of the init Job is missing; to run it again, give the annotation ${metadataKeysOf(resource).runAgain} another value`); // prettier-ignore
+  }
+  return failed
+    ? conditionResult(
+        'Restored',
+        'False',
+        RESTORE_FAILED,
+        'the backup is not restored; see the condition Ready',
+      )
+    : conditionResult(
+        'Restored',
+        'False',
+        'Restoring',
+        'the backup is being fetched, checked and loaded',
+      );
+}
+
+/**
+ * The last restore, as the init Job reports it, see site_restore.py; undefined without a report.
+ */
+function lastRestored({
+  resource,
+  runs,
+}: Observation<AppSite, SiteInputs>): RestoredBackup | undefined {
+  const { init } = siteNames(resource.metadata.name);
+  const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');
+  return restoredIn(parseOutcome(run?.message)['restored']);
+}
+
+/** Path of a folder on the bench's volume. */
+const FOLDER = /^[\x21-\x7e]{1,512}$/;
+const REQUEST = /^[A-Za-z0-9-]{1,64}$/;
+const MOST_REQUESTS = 50;
+
+/** What the Job has restored; undefined where a part is missing, or is not of the form that the Job writes. */
+function restoredIn(report: unknown): RestoredBackup | undefined {
+  if (!isObject(report)) return undefined;
+  const name = timeOfBackup(report['name']) && shortText(report['name'], 16);
+  const time = timeIn(report['time']);
+  const from = locationIn(report['location']);
+  const before = matchingText(report['before'], FOLDER);
+  const encryptionKey = KEYS.find((key) => key === report['encryptionKey']);
+  const requests = requestsIn(report['requests']);
+  if (!name || !time || !from || !encryptionKey || !requests) return undefined;
+  return { name, time, from, ...defined({ before }), encryptionKey, requests };
+}
+
+const KEYS = ['Secret', 'Backup'] as const satisfies readonly RestoredBackup['encryptionKey'][];
+
+/** The last requests; undefined where one is missing: a request that is not known is carried out again. */
+function requestsIn(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const last: readonly unknown[] = value.slice(-MOST_REQUESTS);
+  const requests = last.flatMap((request) => matchingText(request, REQUEST) ?? []);
+  return requests.length === last.length ? requests : undefined;
+}

@@ -1,0 +1,29 @@
+import type { BenchModel } from '../../frappe/bench-model.js';
+import type { AppSite } from '../../api/site.js';
+import type { SiteInputs } from './inputs.js';
+
+/** The keys of site_config.json that the spec decides; null takes a key away. */
+export function siteConfig(
+  site: AppSite,
+  inputs: Pick<SiteInputs, 'bench' | 'domain' | 'tls' | 'route'>,
+): Readonly<Record<string, unknown>> {
+  const encrypted = inputs.tls !== undefined || inputs.route?.encrypted === true;
+  return {
+    bench_id: queuePrefix(site, inputs.bench) ?? null,
+    // The framework's own guess is http and the site's name.
+    host_name:
+      !encrypted && inputs.domain === site.spec.siteName ? null : siteUrl(encrypted, inputs.domain),
+    maintenance_mode: site.spec.maintenance ? 1 : 0,
+  };
+}
+
+/** Prefix of a Dedicated site's own queues; undefined for a Shared one, which uses the bench's. */
+export function queuePrefix(site: AppSite, bench: BenchModel): string | undefined {
+  return site.spec.workloads === 'Dedicated'
+    ? `${bench.queuePrefix}.${site.metadata.name}`
+    : undefined;
+}
+
+export function siteUrl(encrypted: boolean, domain: string): string {
+  return `${encrypted ? 'https' : 'http'}://${domain}`;
+}
