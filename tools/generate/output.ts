@@ -37,9 +37,7 @@ const CHART = ['', '/templates'].map((folder) => `dist/chart${folder}`);
  * Paths of files that were generated once and are no longer, where every such file is generated.
  */
 export function leftovers(root: string, files: Files): string[] {
-  const kinds = readdirSync(join(root, 'constructs/kinds')).map(
-    (name) => `constructs/kinds/${name}`,
-  );
+  const kinds = list(root, 'constructs/kinds').map((name) => `constructs/kinds/${name}`);
   return ['constructs', ...kinds, 'dist/crds', ...CHART]
     .flatMap((folder) => list(root, folder).map((name) => `${folder}/${name}`))
     .filter((path) => /[.]generated[.]ts$|^dist[/]crds[/]|^dist[/]chart[/].+[.]/.test(path))
