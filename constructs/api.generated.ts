@@ -3,7 +3,7 @@ export type { SiteBackup, SiteBackupSpec, SiteBackupStatus } from './api/backup.
 export type { AppBench, AppBenchSpec, AppBenchStatus } from './api/bench.js';
 export type { SiteDashboard, SiteDashboardSpec, SiteDashboardStatus } from './api/dashboard.js';
 export type { SiteDashboardChart, SiteDashboardChartSpec, SiteDashboardChartStatus } from './api/dashboard-chart.js';
-export type { SiteJob, SiteJobSpec, SiteJobStatus } from './api/site-job.js';
 export type { AppSite, AppSiteSpec, AppSiteStatus } from './api/site.js';
+export type { SiteJob, SiteJobSpec, SiteJobStatus } from './api/site-job.js';
 export type { SiteUser, SiteUserSpec, SiteUserStatus } from './api/user.js';
 export type { SiteWorkspace, SiteWorkspaceSpec, SiteWorkspaceStatus } from './api/workspace.js';

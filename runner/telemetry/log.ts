@@ -33,7 +33,6 @@ export function createLogger(
   const winston = createWinston({
     level: config.logLevel,
     format: format.printf((info) => encode(info, config.logEncoder)),
-    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- winston's types have a transport twice
     transports: [new transports.Stream({ stream })],
   });
   return new FieldLogger(winston, {});

@@ -50,5 +50,5 @@ async function* reporter(events: AsyncIterable<TestEvent>): AsyncGenerator<strin
   }
 }
 
-// eslint-disable-next-line no-restricted-syntax -- `--test-reporter` takes the default export
+// oxlint-disable-next-line house/no-default-export -- `--test-reporter` takes the default export
 export default reporter;

@@ -161,5 +161,5 @@ async function* summaryReporter(events: AsyncIterable<TestEvent>): AsyncGenerato
   yield summary.end();
 }
 
-// eslint-disable-next-line no-restricted-syntax -- `--test-reporter` takes the default export
+// oxlint-disable-next-line house/no-default-export -- `--test-reporter` takes the default export
 export default summaryReporter;

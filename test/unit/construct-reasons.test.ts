@@ -113,12 +113,12 @@ const DECLARED: Reasons = Object.assign(
 
 /** The folder of a kind's code. */
 const folderOf = ({ definition }: AnyKind): string => {
-  const folders = readdirSync(`${ROOT}constructs`);
+  const folders = readdirSync(`${ROOT}constructs/kinds`);
   const found = folders.find((folder) => {
-    const file = `${ROOT}constructs/${folder}/definition.ts`;
+    const file = `${ROOT}constructs/kinds/${folder}/definition.ts`;
     return existsSync(file) && readFileSync(file, 'utf8').includes(`kind: '${definition.kind}'`);
   });
-  return `constructs/${found ?? ''}`;
+  return `constructs/kinds/${found ?? ''}`;
 };
 
 const PAGE = readFileSync(`${ROOT}docs/reasons.md`, 'utf8');
@@ -139,6 +139,15 @@ const first = (rows: readonly (readonly string[])[]) =>
 /** What the page calls a kind; kinds that stand for documents of a site share their rows. */
 const pageWord = ({ definition, reasons }: AnyKind): string =>
   'DocumentFailed' in reasons ? 'document' : definition.singular.replace(/^(app|site)/, '');
+
+test('every folder of constructs/kinds is a registered kind', () => {
+  assert.deepEqual(
+    KINDS.map(folderOf).sort(),
+    readdirSync(`${ROOT}constructs/kinds`)
+      .map((name) => `constructs/kinds/${name}`)
+      .sort(),
+  );
+});
 
 suite('the reasons that kinds declare', () => {
   test('are all reasons that the code gives, and no others', () => {

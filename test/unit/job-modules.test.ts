@@ -138,7 +138,7 @@ suite('Constants that the operator and the jobs share', () => {
       .filter((path) => pattern.test(path))
       .map((path) => `${ROOT}${folder}/${path}`);
   /** The operator's own port for metrics is nginx's port in other pods. */
-  const others = /\/constructs\/(install|preview)\//;
+  const others = /\/constructs\/((install|preview)\/|kit\/operator-identity)/;
 
   test('are declared once: no other file repeats a value', () => {
     const sources = [

@@ -34,8 +34,11 @@ const AREAS: readonly Area[] = [
   { name: 'idle', includes: called(/^\(idle\)$/) },
   { name: 'garbage collection', includes: called(/^\(garbage collector\)$/) },
   { name: 'loading of modules', includes: at(/internal\/modules|cjs\/loader/) },
-  { name: 'canonical JSON, hashing', includes: at(/kit\/(hash|depth)\.js|internal\/crypto\/hash/) },
-  { name: 'comparing', includes: at(/kit\/equal\.js|internal\/util\/comparisons/) },
+  {
+    name: 'canonical JSON, hashing',
+    includes: at(/kit\/json\/(hash|depth)\.js|internal\/crypto\/hash/),
+  },
+  { name: 'comparing', includes: at(/kit\/json\/equal\.js|internal\/util\/comparisons/) },
   { name: 'cdk8s', includes: at(/node_modules\/(cdk8s|cdk8s-plus-\d+|constructs)\//) },
   { name: 'HTTP (undici)', includes: at(/node_modules\/undici|internal\/deps\/undici/) },
   {

@@ -39,7 +39,7 @@ interface Version {
 }
 
 const ROOT = projectRoot();
-const SITE = path.join(ROOT, 'tools/docs/site');
+const SITE = path.join(ROOT, 'tools/docs-site/site');
 const OUTPUT = path.join(ROOT, 'dist/site');
 const PUBLIC = path.join(OUTPUT, 'public');
 /** Below the site's own folder, where pages find its modules. */

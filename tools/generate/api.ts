@@ -5,7 +5,7 @@ import { HEADER, type Files } from './output.js';
 export function apiFile(folders: readonly KindFolder[]): Files {
   const lines = folders.map(({ folder, kind }) => {
     const types = [kind, `${kind}Spec`, `${kind}Status`].join(', ');
-    return `export type { ${types} } from './${folder}/api.js';\n`;
+    return `export type { ${types} } from './api/${folder}.js';\n`;
   });
   return new Map([['constructs/api.generated.ts', `${HEADER}\n${lines.join('')}`]]);
 }

@@ -37,8 +37,8 @@ const CHART = ['', '/templates'].map((folder) => `dist/chart${folder}`);
  * Paths of files that were generated once and are no longer, where every such file is generated.
  */
 export function leftovers(root: string, files: Files): string[] {
-  const folders = readdirSync(join(root, 'constructs')).map((name) => `constructs/${name}`);
-  return [...folders, 'dist/crds', ...CHART]
+  const kinds = list(root, 'constructs/kinds').map((name) => `constructs/kinds/${name}`);
+  return ['constructs', ...kinds, 'dist/crds', ...CHART]
     .flatMap((folder) => list(root, folder).map((name) => `${folder}/${name}`))
     .filter((path) => /[.]generated[.]ts$|^dist[/]crds[/]|^dist[/]chart[/].+[.]/.test(path))
     .filter((path) => !files.has(path))

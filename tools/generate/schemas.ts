@@ -15,11 +15,11 @@ export interface KindSchemas {
 }
 
 /**
- * Schemas of every kind that has an `api.ts`, by folder. Throws with everything that the checker
+ * Schemas of every kind that has types in `constructs/api/`, by folder. Throws with everything that the checker
  * rejects.
  */
 export function kindSchemas(root: string, kinds: readonly KindFolder[]): Map<string, KindSchemas> {
-  const path = (kind: KindFolder): string => join(root, 'constructs', kind.folder, 'api.ts');
+  const path = (kind: KindFolder): string => join(root, 'constructs/api', `${kind.folder}.ts`);
   const present = kinds.filter((kind) => existsSync(path(kind)));
   const source = schemaSource(present.map(path));
   const problems: string[] = [];
@@ -34,7 +34,8 @@ export function kindSchemas(root: string, kinds: readonly KindFolder[]): Map<str
       { spec: half(kind, 'spec', 'Spec'), status: half(kind, 'status', 'Status') },
     ]),
   );
-  if (problems.length > 0) throw new Error(`api.ts files need work:\n  ${problems.join('\n  ')}`);
+  if (problems.length > 0)
+    throw new Error(`the types in constructs/api/ need work:\n  ${problems.join('\n  ')}`);
   return schemas;
 }
 
@@ -44,7 +45,7 @@ export async function schemaFiles(schemas: ReadonlyMap<string, KindSchemas>): Pr
   for (const [folder, { spec, status }] of schemas) {
     const source = [
       HEADER,
-      "import type { Schema } from '../kit/definition.js';",
+      "import type { Schema } from '../../kit/definition.js';",
       '',
       `export const spec: Schema = ${JSON.stringify(spec)};`,
       '',
@@ -56,7 +57,7 @@ export async function schemaFiles(schemas: ReadonlyMap<string, KindSchemas>): Pr
       singleQuote: true,
       quoteProps: 'as-needed',
     });
-    files.set(`constructs/${folder}/schema.generated.ts`, text);
+    files.set(`constructs/kinds/${folder}/schema.generated.ts`, text);
   }
   return files;
 }

@@ -94,7 +94,7 @@ async function authenticate(socket) {
   try {
     Object.assign(socket, await whoAsks(socket));
   } catch (error) {
-    throw new Error(`Unauthorized: ${error}`, { cause: error });
+    throw new Error(`Unauthorized: ${String(error)}`, { cause: error });
   }
 }
 
