@@ -27,7 +27,7 @@ const DEFAULT_MANIFESTS = 'examples';
 interface Settings {
   /** Files and folders with custom resources. */
   readonly manifests: readonly string[];
-  /** The optional APIs of the cluster; undefined for those that the manifests name. */
+  /** The optional APIs of the cluster; by default what the manifests name. */
   readonly serves: readonly string[] | undefined;
 }
 

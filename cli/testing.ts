@@ -19,7 +19,7 @@ export interface RenderOptions {
   readonly apiGroup?: string;
   /**
    * Operators that the cluster has: `keda`, `cert-manager`, `mariadb-operator` …; `[]` for none.
-   * @default those that the resources ask for by name
+   * @default what the resources ask for by name
    */
   readonly serves?: readonly string[];
   /** The operator's settings that differ from the defaults. */

@@ -25,7 +25,7 @@ export interface PreviewOptions {
   readonly settings?: Settings | undefined;
   /**
    * Optional APIs that the cluster serves, as `<apiVersion>/<kind>`.
-   * @default those that the resources ask for by name
+   * @default what the resources ask for by name
    */
   readonly serves?: readonly string[] | undefined;
   /**

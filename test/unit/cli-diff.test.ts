@@ -36,7 +36,7 @@ describe('the patch of an object', () => {
     assert.equal(patch, [...head, ...lines].join('\n'));
   });
 
-  test('of one that is created or deleted names the side that is not there', () => {
+  test('names /dev/null for an object that is created or deleted', () => {
     assert.match(patchOf(undefined, object('Thing', {})), /^--- \/dev\/null\n\+\+\+ new\/Thing/);
     assert.match(patchOf(object('Thing', {}), undefined), /^--- live\/Thing.*\n\+\+\+ \/dev\/null/);
   });

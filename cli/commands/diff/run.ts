@@ -12,7 +12,7 @@ import { ApiError, isNotFound } from '../../../runner/api/api-error.js';
 import { APPLY_PATCH } from '../../../runner/api/client.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';
 import { mayPrune } from '../../../runner/apply/prune.js';
-import { childOf, FIELD_MANAGER } from '../../../runner/cache/child.js';
+import { childOf, FIELD_MANAGER, isCreateOnly } from '../../../runner/cache/child.js';
 import type { Outcome, Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
 import { settingsOf } from '../../arguments/shared-flags.js';
@@ -55,9 +55,10 @@ class Diff {
   ) {}
 
   /** Compares an object of a file by a dry run, which validates it and sets defaults. */
-  async addFile({ object, at }: ManifestObject, fieldManager: string): Promise<void> {
+  async addFile(file: ManifestObject, fieldManager: string): Promise<void> {
+    const { object } = file;
     const { apiVersion, kind = '', metadata } = object as Partial<KubeObject>;
-    const place = `${at()}: ${nameOf(object)}`;
+    const place = `${file.at()}: ${nameOf(object)}`;
     const definition = kinds.kindNamed(kind)?.definition;
     if (typeof apiVersion !== 'string' || groupOf(apiVersion) !== this.options.apiGroup) {
       this.notes.push(`${place}: skipped: not of the API group ${this.options.apiGroup}`);
@@ -79,7 +80,7 @@ class Diff {
     }
   }
 
-  /** Compares the children of the files' resources, and those that the files change of others. */
+  /** Compares the children of the files' resources, and changed children of other resources. */
   async compareChildren(namespace: string): Promise<void> {
     const { client } = this.connection;
     const listings = [
@@ -141,21 +142,21 @@ class Diff {
     old: KubeObject | undefined,
     snapshot: ClusterSnapshot,
   ): Promise<string> {
-    const { run, configHash, generate } = metadataKeysFor(this.options.apiGroup);
+    const keys = metadataKeysFor(this.options.apiGroup);
     const kind = kinds.childKinds().find((one) => kindId(one) === kindId(object)) ?? Job;
     // Tasks and hashes depend on versions of Secrets.
     const knowsSecrets = snapshot.lists(Secret);
     const { annotations = {} } = object.metadata;
-    if (kind.kind !== Job.kind && annotations[generate] === undefined) {
+    if (!isCreateOnly(kind.kind, annotations, keys)) {
       const { live, after } = await this.#dryRun(kind, object, FIELD_MANAGER);
-      return patchOf(live, after, knowsSecrets ? [] : [configHash]);
+      return patchOf(live, after, knowsSecrets ? [] : [keys.configHash]);
     }
     if (!snapshot.lists(kind)) return '';
     const live = snapshot.of(kind).find((one) => resourceKey(one) === resourceKey(object));
     if (!live) return patchOf(undefined, object);
     // The operator replaces a Job that has another task, and never changes a generated Secret.
-    const present = (knowsSecrets ? live : old)?.metadata.annotations?.[run];
-    return present === annotations[run] ? '' : patchOf(old ?? live, object);
+    const present = (knowsSecrets ? live : old)?.metadata.annotations?.[keys.run];
+    return present === annotations[keys.run] ? '' : patchOf(old ?? live, object);
   }
 
   /** The live object, and what a forced server-side apply would make of it. @throws ApiError */

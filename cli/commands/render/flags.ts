@@ -14,7 +14,7 @@ export const RENDER_FLAGS = {
   serves: {
     value: names,
     placeholder: 'NAMES',
-    help: 'operators that the cluster has, or none (default: those that the files name)',
+    help: 'operators that the cluster has, or none (default: what the files name)',
     complete: async () => (await import('./optional-apis.js')).integrationNames(),
   },
   ...SETTINGS_FLAGS,
