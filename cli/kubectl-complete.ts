@@ -12,10 +12,9 @@ const NO_SPACE = 2;
 const NO_FILES = 4;
 const FILES = 0;
 
-const out = await complete(process.argv.slice(2), process.env);
+const out = await complete(process.argv.slice(2));
 const lines = out.split('\n').filter((line) => line !== '' && line !== ':file');
 const hasFiles = out.includes(':file\n');
 const isOpen = lines.some((line) => line.endsWith('/'));
 const directive = (hasFiles ? FILES : NO_FILES) | (isOpen ? NO_SPACE : 0);
-// The shell waits: exit without waiting for a pending API call.
-process.stdout.write([...lines, `:${directive}`, ''].join('\n'), () => process.exit());
+process.stdout.write([...lines, `:${directive}`, ''].join('\n'));

@@ -57,7 +57,7 @@ async function inProcess(
     program: 'app-operator',
     env,
     colours: false,
-    terminal: undefined,
+    columns: undefined,
     signal: new AbortController().signal,
     readStdin: async () => Buffer.from(input),
     write: (text) => {

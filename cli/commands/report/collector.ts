@@ -25,7 +25,7 @@ import {
 } from '../../kube/snapshot.js';
 import { renderTrees } from '../status/render-tree.js';
 import { exportersIn } from '../status/queue-lengths.js';
-import { StatusReporter } from '../status/reporter.js';
+import { statusOf } from '../status/reporter.js';
 import { summaryOf } from '../status/summary.js';
 import { toYaml } from '../../io/yaml.js';
 import type { Archive } from './archive.js';
@@ -256,9 +256,7 @@ export class Collector {
 
   async #status(snapshot: ClusterSnapshot): Promise<void> {
     const { client, apiGroup, namespace, archive, redaction } = this.props;
-    const now = (): number => performance.now();
-    const reporter = new StatusReporter({ client, apiGroup, namespace, selection: {}, now });
-    const report = await reporter.report(snapshot);
+    const report = await statusOf(snapshot, { client, apiGroup, namespace, selection: {} });
     const lines = renderTrees(report.resources, {
       colours: false,
       now: Date.now(),
