@@ -35,7 +35,7 @@ export function redactText(text: string): string {
  * Logs must not get secrets in the first place; this is the second defence.
  */
 export function redact(value: unknown, options: RedactOptions = {}, depth = 0): unknown {
-  const { maxDepth = MAX_DEPTH, text = redactText, omit } = options;
+  const { maxDepth = MAX_DEPTH, text = redactText } = options;
   if (typeof value === 'string') return text(value);
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
@@ -44,13 +44,17 @@ export function redact(value: unknown, options: RedactOptions = {}, depth = 0): 
   if (value instanceof Error) return text(`${value.name}: ${value.message}`);
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
   if (Array.isArray(value)) return value.map((item: unknown) => redact(item, options, depth + 1));
-  const isData = (key: string): boolean =>
-    (value as { readonly kind?: unknown }).kind === 'Secret' && /^(data|stringData)$/.test(key);
-  const entries = Object.entries(value).filter(([key]) => key !== omit);
+  return redactObject(value, options, depth);
+}
+
+function redactObject(object: object, options: RedactOptions, depth: number): object {
+  const { text = redactText, omit } = options;
+  const { kind } = object as { readonly kind?: unknown };
+  const entries = Object.entries(object).filter(([key]) => key !== omit);
   return Object.fromEntries(
     entries.map(([key, inner]: [string, unknown]) => {
-      if (isData(key)) return [key, REDACTED];
-      const clean = isSecret(value, key) ? concealed : redact;
+      if (kind === 'Secret' && /^(data|stringData)$/.test(key)) return [key, REDACTED];
+      const clean = isSecret(object, key) ? concealed : redact;
       return [text(key), clean(inner, options, depth + 1)];
     }),
   );

@@ -47,7 +47,7 @@ export class Redaction {
   object(object: unknown): unknown {
     const text = (one: string): string => this.#clean(one);
     const clean = redact(object, { maxDepth: Infinity, text, omit: LAST_APPLIED });
-    this.#count += (JSON.stringify(clean) ?? '').split(REDACTED).length - 1;
+    this.#count += JSON.stringify(clean).split(REDACTED).length - 1;
     return clean;
   }
 
