@@ -1,22 +1,22 @@
-import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
+import { Stalled, Waiting, textOf } from '../../constructs/kit/errors.js';
 import { hashOf } from '../../constructs/kit/json/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import { specProblem } from '../../constructs/kit/schema/sound.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { isNamespaceTerminating } from '../api/api-error.js';
 import type { ChangeSetEntry } from '../apply/applier.js';
 import { blocksOthers, isControlledBy, type Owner } from '../apply/prune.js';
 import type { ResourceManager } from '../apply/resource-manager.js';
+import { problemsOf } from '../cache/checked.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { HealthChecker } from '../health/health-checker.js';
 import type { Finalizer } from '../reconcile/finalizer.js';
 import { plannedOf, type Plan } from '../reconcile/plan.js';
 import type { Planner } from '../reconcile/planner.js';
-import { deleting, isOfInvalidSpec, type Report } from '../reconcile/report.js';
+import { deleting, type Report } from '../reconcile/report.js';
 import { earliest } from '../reconcile/earliest.js';
 import type { LiveResources } from '../reconcile/live-resources.js';
 import type { ReconcileStates } from '../reconcile/state.js';
@@ -70,53 +70,33 @@ export class CleanupReconciler {
     return report;
   }
 
-  /** Brings the cleanup to its end. Where the spec does not say what to delete, its data is retained. */
+  /** Brings the cleanup to its end. */
   async #withoutChildren(resource: OwnResource): Promise<Report> {
-    const { kind } = this.props;
-    const unreadable = specProblem(kind.definition, resource.spec, kind.cleanup.reads);
-    if (unreadable) return this.#skipped(resource, [unreadable]);
-    try {
-      const retained = await this.retainData(resource);
-      const blocked = await this.#cleanUp(resource);
-      const changes = [...retained, ...(blocked?.changes ?? [])];
-      return blocked ? { ...blocked, changes } : { ...FINALIZED, changes };
-    } catch (error) {
-      const { problems } = this.states.of(resource);
-      if (!isOfInvalidSpec(error, problems)) throw error;
-      return this.#skipped(resource, problems);
-    }
+    if (problemsOf(resource).length > 0) return this.#skipped(resource);
+    const retained = await this.retainData(resource);
+    const blocked = await this.#cleanUp(resource);
+    const changes = [...retained, ...(blocked?.changes ?? [])];
+    return blocked ? { ...blocked, changes } : { ...FINALIZED, changes };
   }
 
   /**
-   * The end of a cleanup that cannot be done: a resource whose spec cannot be read is deleted all the
-   * same. Its data stays, also where the last readable policy was to delete it, and an event names it.
+   * The end of a cleanup that cannot be done: an invalid resource does not say what to delete, or what
+   * was made. It is deleted all the same, its data stays, and an event says so.
    */
-  async #skipped(resource: OwnResource, problems: readonly Problem[]): Promise<Report> {
+  async #skipped(resource: OwnResource): Promise<Report> {
     const { kind, resourceManager, children } = this.props;
-    const blockedBy = await this.#blockedByOthers(resource);
+    const { listsLive } = kind.cleanup;
+    const blockedBy = listsLive && (await this.#blockers(resource, (blocker) => blocker));
     if (blockedBy) return waitingFor(blockedBy);
     const owner = this.planner.ownerOf(resource);
-    const changes = kind.cleanup.retainsData ? await resourceManager.pruner.retain(owner) : [];
+    const changes = await resourceManager.pruner.retain(owner);
     const retained = children
       .of(owner.key)
-      .filter(({ retained }) => retained)
-      .map(({ kind: { kind: childKind }, name }) => `${childKind} ${name}`);
-    const left = [...(kind.cleanup.left?.(resource) ?? []), ...retained];
-    const why = problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
-    const message = `the spec does not say what to delete: ${why}; left: ${left.join(', ') || 'nothing that is known'}`;
+      .filter((child) => child.retained)
+      .map((child) => `${child.kind.kind} ${child.name}`);
+    const left = retained.length > 0 ? `; retained: ${retained.join(', ')}` : '';
+    const message = `the cleanup is skipped, and data stays: ${textOf(problemsOf(resource))}${left}`;
     return { ...FINALIZED, changes, lastWarning: { reason: 'CleanupSkipped', message } };
-  }
-
-  /** What blocks a deletion whatever the spec says: other resources that the kind lists live. */
-  async #blockedByOthers(resource: OwnResource): Promise<Waiting | undefined> {
-    const { kind, live } = this.props;
-    const { listsLive = [] } = kind.cleanup;
-    if (listsLive.length === 0) return undefined;
-    const { namespace = 'default' } = resource.metadata;
-    const hidden = await live?.reader(listsLive, namespace);
-    return this.planner.read(resource, (reader) =>
-      blockersOf(kind, resource, { ...reader, ...hidden }, HIDDEN_RETRY_MS),
-    );
   }
 
   /** The present deletion policy decides, also one that was never applied. */
@@ -141,7 +121,9 @@ export class CleanupReconciler {
   /** @returns what the deletion waits for; undefined if the finalizer may be removed */
   async #cleanUp(resource: OwnResource): Promise<Report | undefined> {
     try {
-      const { plan, blockedBy } = await this.#planned(resource);
+      const { plan, blockedBy } = await this.#blockers(resource, (blocker, reader) =>
+        this.#planOf(resource, reader, blocker),
+      );
       if (blockedBy) return await this.#keepChildren(resource, plan, blockedBy);
       if (plan.stages.length === 0) return undefined;
       return await this.#runCleanup(resource, plan);
@@ -152,20 +134,27 @@ export class CleanupReconciler {
     }
   }
 
-  /** The plan by the caches; if nothing blocks the deletion, what blocks it is read once more. */
-  async #planned(resource: OwnResource): Promise<CleanupPlan> {
+  /** What blocks the deletion; `next` goes on from it, by the same reader. */
+  async #blockers<T>(
+    resource: OwnResource,
+    next: (blockedBy: Waiting | undefined, reader: ClusterReader) => T,
+  ): Promise<T> {
+    const { kind } = this.props;
+    const hidden = await this.#hidden(resource);
+    return this.planner.read(resource, (reader) => {
+      const retryMs = hidden && HIDDEN_RETRY_MS;
+      return next(blockersOf(kind, resource, { ...reader, ...hidden }, retryMs), reader);
+    });
+  }
+
+  /** If nothing blocks the deletion by the caches, what blocks it is read once more. */
+  async #hidden(resource: OwnResource): Promise<Pick<ClusterReader, 'names'> | undefined> {
     const { live, kind } = this.props;
     const { listsLive = [] } = kind.cleanup;
-    const cached = this.planner.read(resource, (reader) =>
-      this.#planOf(resource, reader, blockersOf(kind, resource, reader)),
-    );
-    if (cached.blockedBy || !live || listsLive.length === 0) return cached;
+    if (!live || listsLive.length === 0) return undefined;
+    const isBlocked = this.planner.read(resource, (reader) => blockersOf(kind, resource, reader));
     const { namespace = 'default' } = resource.metadata;
-    const { list } = await live.reader(listsLive, namespace);
-    return this.planner.read(resource, (reader) => {
-      const hidden = blockersOf(kind, resource, { ...reader, list }, HIDDEN_RETRY_MS);
-      return this.#planOf(resource, reader, hidden);
-    });
+    return isBlocked ? undefined : live.reader(listsLive, namespace);
   }
 
   /**

@@ -17,7 +17,7 @@ import { resourcePath } from '../api/resource-path.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
 import { FIELD_MANAGER } from '../cache/child.js';
 import type { Events } from '../reconcile/events.js';
-import { isStatusLost } from '../cache/usable.js';
+import { problemsOf } from '../cache/checked.js';
 import { recordOf, withRecordedStatus } from '../reconcile/recorded-status.js';
 import { Reconciler, type ReconcilerProps } from '../reconcile/reconciler.js';
 import { errorTypeOf, type Report } from '../reconcile/report.js';
@@ -66,8 +66,6 @@ export class Controller {
   readonly #reconciledAt = new Map<string, number>();
   /** When the children of a resource were last repaired, oldest first. */
   readonly #repairs = new Map<string, readonly number[]>();
-  /** The last event of resources whose status cannot take its reason: uid and reason. */
-  readonly #eventsWithoutStatus = new Map<string, string>();
   /** The types of conditions that other field managers have added, by resource. */
   readonly #foreignConditions = new Map<string, ReadonlySet<string>>();
   #watchProblems = '';
@@ -233,7 +231,8 @@ export class Controller {
     const { kind, now } = this.props;
     const status = statusOf(kind, resource, this.#withWatches(report), new Date(now()));
     this.#measure(resource, status);
-    const recorded = isPaused(resource) ? resource : await this.#recordStatus(resource, status);
+    const isRecorded = !isPaused(resource) && problemsOf(resource).length === 0;
+    const recorded = isRecorded ? await this.#recordStatus(resource, status) : resource;
     const changed = difference(kind, this.#withoutForeignConditions(key), status);
     // If the next reconcile reads the status, an unwritten one would reconcile again and again.
     if (changed === 'minor' && report.statusResult.reconcileAgain !== true) {
@@ -243,10 +242,9 @@ export class Controller {
     }
     this.#statusTurns.forget(key);
     if (changed === 'none') return undefined;
-    // What is no object cannot take a condition; whoever stored it sees the event.
-    if (!isStatusLost(resource)) await this.#applyStatus(recorded, status);
+    await this.#applyStatus(recorded, status);
     // After the status: while it cannot be written, each attempt would record the event again.
-    this.#recordEvent(key, resource, status);
+    this.#recordEvent(resource, status);
     return undefined;
   }
 
@@ -354,17 +352,12 @@ export class Controller {
   }
 
   /** Records an event for each new reason of the Ready condition that is not mere progress. */
-  #recordEvent(key: string, resource: OwnResource, status: Status): void {
+  #recordEvent(resource: OwnResource, status: Status): void {
     const { events, kind } = this.props;
     const ready = status.conditions?.find(({ type }) => type === 'Ready');
     const before = resource.status?.conditions?.find(({ type }) => type === 'Ready');
     if (!ready || ready.reason === before?.reason) return;
     if (reasonClass(kind, ready.reason) === 'progress') return;
-    if (isStatusLost(resource)) {
-      const event = `${resource.metadata.uid} ${ready.reason}`;
-      if (this.#eventsWithoutStatus.get(key) === event) return;
-      this.#eventsWithoutStatus.set(key, event);
-    }
     events.record(resource, {
       type: ready.status === 'True' ? 'Normal' : 'Warning',
       reason: ready.reason,
@@ -402,7 +395,6 @@ export class Controller {
     this.#reconciledAt.delete(key);
     this.#statusTurns.forget(key);
     this.#repairs.delete(key);
-    this.#eventsWithoutStatus.delete(key);
     this.#foreignConditions.delete(key);
     const id = {
       kind: this.#kindName,

@@ -26,7 +26,7 @@ const checked = (url: string): AnyKind => ({
   chart: (scope, id) => new Chart(scope, id),
   probes: () => [{ url, host: 'a', expectStatus: 200, expectBody: { message: 'pong' } }],
   evaluate: evaluatePhase,
-  cleanup: { needed: () => false, reads: [], blockers: () => undefined, chart: () => undefined },
+  cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 });
 
 /** A server that answers as the test says, and the statuses that are written. */

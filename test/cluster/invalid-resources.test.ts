@@ -6,7 +6,7 @@ import { closeTransport, openTransport } from '../../runner/api/transport.js';
 import { OperatorMetrics } from '../../testbed/operator-metrics.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite, aUser, scaled } from './support/builders.js';
-import { conditionOf, type Live, type Manifest } from './support/objects.js';
+import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
 /** As deep as an object of 28 KB gets; the API server stores 10,000 levels. */
@@ -205,23 +205,55 @@ describe('an object that cannot be processed', () => {
     }
   });
 
-  test('under an old CRD names the CRD, and is served when that of this release is applied', async () => {
-    const restore = await withCrd(cluster, 'siteusers', (version) => {
-      const { status, ...others } = version.schema.openAPIV3Schema.properties;
-      const { documentHash: _hash, ...fields } = status?.properties ?? {};
-      const properties = { ...others, status: { ...status, properties: fields } };
-      return { openAPIV3Schema: { ...version.schema.openAPIV3Schema, properties } };
-    });
+  test('that its bench cannot read is left out: the bench and its other sites are served', async () => {
+    await cluster.apply(tenant, aSite('wrong', { bench: 'b', ...SHARED }));
+    await cluster.ready('AppSite', tenant, 'wrong');
+    const restore = await withoutSchema(cluster, 'appsites');
     try {
-      await operator.logged('CRD is older than the operator; apply the CRDs of this release');
+      await cluster.until('a site with a wrong type is stored', () =>
+        cluster.patch('AppSite', tenant, 'wrong', { spec: { aliases: 5 } }),
+      );
+    } finally {
+      await restore();
+    }
+    await cluster.becomes('AppSite', tenant, 'wrong', {
+      what: 'is Stalled',
+      check: (live) => conditionOf(live, 'Stalled')?.message.includes('spec.aliases') === true,
+    });
+    await serves('after-wrong');
+    await cluster.patch('AppBench', tenant, 'b', { spec: { componentReplicas: { nginx: 2 } } });
+    await cluster.ready('AppBench', tenant, 'b');
+    const { spec } = await cluster.the('Deployment', tenant, 'b-nginx');
+    assert.equal((spec as { readonly replicas?: number }).replicas, 2);
+    await cluster.patch('AppSite', tenant, 'wrong', { spec: { aliases: null } });
+    await cluster.ready('AppSite', tenant, 'wrong');
+  });
+
+  test('under an old CRD names the CRD, and is served when that of this release is applied', async () => {
+    const restores = await Promise.all([
+      withoutStatusField(cluster, 'siteusers', 'documentHash'),
+      withoutStatusField(cluster, 'appsites', 'upgrade'),
+    ]);
+    try {
+      const site = await cluster.becomes('AppSite', tenant, 'old', {
+        what: 'has the condition CrdOutdated',
+        check: (live) => conditionOf(live, 'CrdOutdated')?.message.includes('upgrade') === true,
+      });
+      assert.equal(at(site, 'status.phase'), 'Ready');
+      assert.equal(conditionOf(site, 'Ready')?.status, 'True');
+      assert.equal(conditionOf(site, 'Stalled'), undefined);
       await cluster.apply(attacker, aUser('early'));
       await stalled('SiteUser', 'early', ['CrdOutdated', 'apply the CRDs of this release']);
     } finally {
-      await restore();
+      for (const restore of restores) await restore();
     }
     await cluster.becomes('SiteUser', attacker, 'early', {
       what: 'waits for its site',
       check: (live) => conditionOf(live, 'Ready')?.reason === 'SiteMissing',
+    });
+    await cluster.becomes('AppSite', tenant, 'old', {
+      what: 'has lost the condition',
+      check: (live) => conditionOf(live, 'CrdOutdated') === undefined,
     });
   });
 
@@ -266,6 +298,14 @@ interface Version {
     };
   };
 }
+
+const withoutStatusField = (cluster: Cluster, plural: string, field: string) =>
+  withCrd(cluster, plural, ({ schema: { openAPIV3Schema: schema } }) => {
+    const { status, ...others } = schema.properties;
+    const { [field]: _field, ...fields } = status?.properties ?? {};
+    const properties = { ...others, status: { ...status, properties: fields } };
+    return { openAPIV3Schema: { ...schema, properties } };
+  });
 
 const withoutSchema = (cluster: Cluster, plural: string) =>
   withCrd(cluster, plural, () => ANYTHING);

@@ -2,14 +2,7 @@ import { API_VERSION, type KindDefinition, type Schema } from '../../constructs/
 import type { Client } from '../api/client.js';
 import type { Logger } from '../telemetry/log.js';
 
-/** The fields of a kind that the cluster's CRD does not have. */
-export interface MissingFields {
-  readonly spec: readonly string[];
-  /** The API server refuses a status with any of these. */
-  readonly status: readonly string[];
-}
-
-export interface ServedSchemasProps {
+export interface CrdCheckProps {
   readonly client: Pick<Client, 'request'>;
   /** The API group of the kinds. */
   readonly group: string;
@@ -19,7 +12,6 @@ export interface ServedSchemasProps {
   readonly onChange: (kind: string) => void;
 }
 
-const NOTHING_MISSING: MissingFields = { spec: [], status: [] };
 /** Fields that a message names. */
 const NAMED = 5;
 
@@ -37,14 +29,14 @@ interface ServedSchema extends Schema {
 }
 
 /**
- * Compares the schemas that the API server has of our kinds with those of this release. Every user who
- * is authenticated may read them.
+ * Whether the CRDs have every field that this release writes, which is their status: the API server
+ * refuses a status with any other. Every user who is authenticated may read the schemas.
  */
-export class ServedSchemas {
-  readonly #missing = new Map<string, MissingFields>();
+export class CrdCheck {
+  readonly #missing = new Map<string, readonly string[]>();
   #url: string | undefined;
 
-  constructor(private readonly props: ServedSchemasProps) {}
+  constructor(private readonly props: CrdCheckProps) {}
 
   /** Reads the schemas if they have changed. A failure is logged: nothing depends on this. */
   async refresh(): Promise<void> {
@@ -53,57 +45,45 @@ export class ServedSchemas {
       const { paths } = await client.request<OpenApiIndex>('GET', '/openapi/v3');
       const url = paths?.[`apis/${group}/${API_VERSION}`]?.serverRelativeURL;
       if (url === undefined || url === this.#url) return;
-      this.#compare(await client.request<OpenApiDocument>('GET', url));
+      const { components } = await client.request<OpenApiDocument>('GET', url);
+      for (const definition of this.props.definitions) {
+        const found = Object.values(components?.schemas ?? {}).find((schema) =>
+          schema['x-kubernetes-group-version-kind']?.some(({ kind }) => kind === definition.kind),
+        );
+        if (found) this.#set(definition, found);
+      }
       this.#url = url;
     } catch (error) {
       log.debug('served schemas cannot be read', { error });
     }
   }
 
-  /** The fields that the CRD of a kind does not have. */
-  missingOf(kind: string): MissingFields {
-    return this.#missing.get(kind) ?? NOTHING_MISSING;
+  /** The status fields that the CRD of a kind does not have, such as `status.image`. */
+  missing(kind: string): readonly string[] {
+    return this.#missing.get(kind) ?? [];
   }
 
-  /** Why no status of a kind can be written; undefined where it can. */
+  /** Why the CRD of a kind cannot hold each status; undefined where it can. */
   problemOf({ kind, plural }: Pick<KindDefinition, 'kind' | 'plural'>): string | undefined {
-    const { status } = this.missingOf(kind);
-    if (status.length === 0) return undefined;
-    return `CRD ${plural}.${this.props.group}: lacks fields of this release: ${listed(status)}; apply the CRDs of this release`;
+    const missing = this.missing(kind);
+    if (missing.length === 0) return undefined;
+    return `CRD ${plural}.${this.props.group}: lacks fields of this release: ${listed(missing)}; nothing is changed until you apply the CRDs of this release`;
   }
 
-  #compare({ components }: OpenApiDocument): void {
-    const served = Object.values(components?.schemas ?? {});
-    for (const definition of this.props.definitions) {
-      const found = served.find((schema) =>
-        schema['x-kubernetes-group-version-kind']?.some(({ kind }) => kind === definition.kind),
-      );
-      if (found) this.#set(definition, found);
-    }
-  }
-
-  #set({ kind, plural, spec, status }: KindDefinition, served: ServedSchema): void {
+  #set({ kind, plural, status }: KindDefinition, served: ServedSchema): void {
     const { log, group, onChange } = this.props;
     const missing = takesAnything(served)
-      ? NOTHING_MISSING
-      : {
-          spec: missingFields(spec, served.properties?.['spec'], 'spec'),
-          status: missingFields(status, served.properties?.['status'], 'status'),
-        };
-    const before = this.missingOf(kind);
-    if (same(before.spec, missing.spec) && same(before.status, missing.status)) return;
+      ? []
+      : missingFields(status, served.properties?.['status'], 'status');
+    if (this.missing(kind).join() === missing.join()) return;
     this.#missing.set(kind, missing);
-    const fields = [...missing.spec, ...missing.status];
-    if (fields.length > 0) {
+    const crd = `${plural}.${group}`;
+    if (missing.length > 0) {
       const message = 'CRD is older than the operator; apply the CRDs of this release';
-      log.warn(message, { crd: `${plural}.${group}`, missing: listed(fields) });
-    } else log.info('CRD has all fields of this release', { crd: `${plural}.${group}` });
+      log.warn(message, { crd, missing: listed(missing) });
+    } else log.info('CRD has all fields of this release', { crd });
     onChange(kind);
   }
-}
-
-function same(a: readonly string[], b: readonly string[]): boolean {
-  return a.join() === b.join();
 }
 
 function listed(fields: readonly string[]): string {
@@ -119,13 +99,12 @@ export function missingFields(
 ): readonly string[] {
   if (served === undefined) return [path];
   if (takesAnything(served)) return [];
-  const fields = Object.entries(wanted.properties ?? {}).flatMap(([name, schema]) =>
-    missingFields(schema, served.properties?.[name], `${path}.${name}`),
-  );
   const { items, additionalProperties: values } = wanted;
   const servedValues = served.additionalProperties;
   return [
-    ...fields,
+    ...Object.entries(wanted.properties ?? {}).flatMap(([name, schema]) =>
+      missingFields(schema, served.properties?.[name], `${path}.${name}`),
+    ),
     ...(items ? missingFields(items, served.items, `${path}[]`) : []),
     ...(typeof values === 'object' && typeof servedValues === 'object'
       ? missingFields(values, servedValues, `${path}.*`)

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import type { Schema } from '../../constructs/kit/definition.js';
 import { KINDS } from '../../constructs/registry.js';
 import type { Method } from '../../runner/api/client.js';
-import { missingFields, ServedSchemas } from '../../runner/cache/served-schemas.js';
+import { CrdCheck } from '../../runner/cache/crd-check.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 
 const [BENCH] = KINDS.map(({ definition }) => definition);
@@ -31,12 +31,12 @@ function served(schema: (wanted: Schema) => unknown) {
       return { components: { schemas: { x: { ...(answer.schema as object), ...gvk } } } } as T;
     },
   };
-  const schemas = new ServedSchemas({
+  const crds = new CrdCheck({
     ...{ client, group: 'app-operator.io', definitions: [definition] },
     log: createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough()),
     onChange: (kind) => void changed.push(kind),
   });
-  return { schemas, calls, changed, answer, whole };
+  return { crds, calls, changed, answer, whole };
 }
 
 function without(schema: Schema, [name = '', ...rest]: readonly string[]): Schema {
@@ -47,45 +47,40 @@ function without(schema: Schema, [name = '', ...rest]: readonly string[]): Schem
 
 describe('the schemas that the cluster serves', () => {
   test('are those of this release: nothing is missing', async () => {
-    const { schemas, changed } = served((whole) => whole);
-    await schemas.refresh();
-    assert.deepEqual(schemas.missingOf(definition.kind), { spec: [], status: [] });
+    const { crds, changed } = served((whole) => whole);
+    await crds.refresh();
+    assert.deepEqual(crds.missing(definition.kind), []);
     assert.deepEqual(changed, []);
   });
 
   test('of an old CRD lack fields; no status can be written until it is replaced', async () => {
-    const { schemas, changed, answer, calls, whole } = served((wanted) =>
+    const { crds, changed, answer, calls, whole } = served((wanted) =>
       without(without(wanted, ['status', 'workerScaling']), ['spec', 'podTemplate', 'affinity']),
     );
-    await schemas.refresh();
-    assert.deepEqual(schemas.missingOf(definition.kind), {
-      spec: ['spec.podTemplate.affinity'],
-      status: ['status.workerScaling'],
-    });
+    await crds.refresh();
+    assert.deepEqual(crds.missing(definition.kind), ['status.workerScaling']);
     assert.equal(
-      schemas.problemOf(definition),
-      'CRD appbenchs.app-operator.io: lacks fields of this release: status.workerScaling; apply the CRDs of this release',
+      crds.problemOf(definition),
+      'CRD appbenchs.app-operator.io: lacks fields of this release: status.workerScaling; nothing is changed until you apply the CRDs of this release',
     );
-    await schemas.refresh();
+    await crds.refresh();
     assert.equal(calls.length, 3, 'an unchanged document is not read again');
     Object.assign(answer, { hash: '2', schema: whole });
-    await schemas.refresh();
-    assert.equal(schemas.problemOf(definition), undefined);
+    await crds.refresh();
+    assert.equal(crds.problemOf(definition), undefined);
     assert.deepEqual(changed, [definition.kind, definition.kind]);
   });
 
   test('that lack a field of the spec only leave the operator at work', async () => {
-    const { schemas } = served((wanted) => without(wanted, ['spec', 'podTemplate']));
-    await schemas.refresh();
-    assert.equal(schemas.problemOf(definition), undefined);
-    assert.deepEqual(schemas.missingOf(definition.kind).spec, ['spec.podTemplate']);
+    const { crds } = served((wanted) => without(wanted, ['spec', 'podTemplate']));
+    await crds.refresh();
+    assert.equal(crds.problemOf(definition), undefined);
   });
 
   test('of a CRD that has lost its schema take everything', async () => {
     const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-    const { schemas } = served(() => anything);
-    await schemas.refresh();
-    assert.deepEqual(schemas.missingOf(definition.kind), { spec: [], status: [] });
-    assert.deepEqual(missingFields(definition.spec, anything as Schema, 'spec'), []);
+    const { crds } = served(() => anything);
+    await crds.refresh();
+    assert.deepEqual(crds.missing(definition.kind), []);
   });
 });

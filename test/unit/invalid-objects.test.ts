@@ -9,11 +9,11 @@ import { Deployment } from '../../constructs/kit/object-kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
+import { problemsOf } from '../../runner/cache/checked.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
-import { isolated, type Stage } from '../../runner/cache/isolation.js';
+import { isolated, type Stage } from '../../runner/cache/invalid-objects.js';
 import { ResourceStore } from '../../runner/cache/store.js';
-import { isStatusLost, unsoundStatusOf } from '../../runner/cache/usable.js';
 
 const DEEP = 4_600;
 
@@ -39,26 +39,25 @@ const aResource = (kind: string, name: string, rest: object, generation = 1): Ku
 const aSite = (name: string, spec: unknown, status?: unknown, generation = 1): KubeObject =>
   aResource('AppSite', name, { spec, ...(status === undefined ? {} : { status }) }, generation);
 
-/** The caches of sites, and what was reported of unusable ones. */
+/** The caches of sites, and what was reported of invalid ones. */
 function caches() {
   const reports: string[] = [];
   const enqueued: string[] = [];
-  const onUnusable = (kind: string, key: string, stage: Stage): void =>
+  const onInvalid = (kind: string, key: string, stage: Stage): void =>
     void reports.push(`${kind} ${key} ${stage}`);
   const dependencies = new DependencyTracker({
-    ...{ settings: DEFAULT_SETTINGS, indexes: [sitesOfBench], now: () => 0, onUnusable },
+    ...{ settings: DEFAULT_SETTINGS, indexes: [sitesOfBench], now: () => 0, onInvalid },
     enqueue: (dependent) => void enqueued.push(dependent),
   });
   const storeOf = (definition: typeof SITE) =>
     new ResourceStore({
-      ...{ definition, onUnusable, onCount: () => undefined, enqueue: () => undefined },
+      ...{ definition, onInvalid, onCount: () => undefined, enqueue: () => undefined },
       onChange: (key, object) => dependencies.update(definition.kind, key, object),
     });
   const store = storeOf(SITE);
-  const sink = isolated('AppSite', store, onUnusable);
+  const sink = isolated('AppSite', store, onInvalid);
   const { reader } = dependencies.track('test/a/b');
-  const sitesOf = (bench: string) =>
-    reader.list(sitesOfBench, `a/${bench}`, ({ metadata }) => metadata.name);
+  const sitesOf = (bench: string) => reader.names(sitesOfBench, `a/${bench}`);
   const stored = (name: string) =>
     dependencies.objects('AppSite').get(`a/${name}`) as Resource<Record<string, unknown>>;
   return { sink, store, storeOf, stored, dependencies, reader, reports, enqueued, sitesOf };
@@ -69,10 +68,8 @@ const GOOD = { benchRef: { name: 'b' }, siteName: 'a.example.com' };
 describe('a cache of resources', () => {
   test('takes in all objects of a list, whatever one of them is', async () => {
     const { sink, sitesOf, reports } = caches();
-    const odd = [null, 5, {}, { metadata: null }, { metadata: { name: 7 } }] as never[];
     const lists = [
       aSite('first', GOOD),
-      ...odd,
       aSite('no-bench', { siteName: 'x' }),
       aSite('text', 'text'),
       aSite('nothing', undefined),
@@ -81,13 +78,14 @@ describe('a cache of resources', () => {
     ];
     await sink.replace(lists, '100');
     assert.deepEqual(sitesOf('b'), ['deep', 'first', 'last']);
-    assert.equal(reports.filter((report) => report === 'AppSite / parse').length, odd.length);
-    assert.deepEqual(reports.filter((report) => report !== 'AppSite / parse').sort(), [
+    assert.deepEqual(reports.sort(), [
       'AppSite a/deep parse',
-      'AppSite a/last parse',
       'AppSite a/no-bench index',
+      'AppSite a/no-bench parse',
       'AppSite a/nothing index',
+      'AppSite a/nothing parse',
       'AppSite a/text index',
+      'AppSite a/text parse',
     ]);
   });
 
@@ -101,42 +99,54 @@ describe('a cache of resources', () => {
     assert.deepEqual(sitesOf('b'), []);
   });
 
-  test('keeps an object where it was found last when its values cannot be computed', () => {
-    const { sink, sitesOf } = caches();
-    sink.upsert(aSite('s', GOOD, undefined, 1));
-    sink.upsert(aSite('s', { siteName: 'x' }, undefined, 2));
-    assert.deepEqual(sitesOf('b'), ['s'], 'a bench is not deleted while a site may be on it');
-    sink.upsert(aSite('s', { ...GOOD, benchRef: { name: 'c' } }, undefined, 3));
-    assert.deepEqual([sitesOf('b'), sitesOf('c')], [[], ['s']]);
-  });
-
-  test('lets a reader wait for an object that cannot be read, and skips it in a list', async () => {
+  test('lets a reader wait for an invalid object, and leaves it out of a list', async () => {
     const { sink, reader, sitesOf } = caches();
-    await sink.replace([aSite('good', GOOD), aSite('bad', { benchRef: { name: 'b' } })], '100');
-    const pick = ({ spec }: Resource<{ siteName: string }>) => spec.siteName.toLowerCase();
-    assert.equal(reader.get('AppSite', 'a', 'good', pick), 'a.example.com');
+    const wrong = { ...GOOD, aliases: 5 };
+    await sink.replace([aSite('good', GOOD), aSite('bad', wrong)], '100');
+    const pick = ({ spec }: Resource<{ aliases?: readonly string[] }>) => spec.aliases ?? [];
+    assert.deepEqual(reader.get('AppSite', 'a', 'good', pick), []);
     assert.throws(
       () => reader.get('AppSite', 'a', 'bad', pick),
-      (error) => error instanceof Waiting && error.reason === 'Unreadable',
+      (error) =>
+        error instanceof Waiting &&
+        error.reason === 'Unreadable' &&
+        /^AppSite bad: is invalid: spec\.aliases: .*; correct it$/.test(error.message),
     );
-    const picked = reader.list(sitesOfBench, 'a/b', pick);
-    assert.deepEqual(picked, ['a.example.com']);
-    assert.deepEqual(sitesOf('b'), ['bad', 'good']);
+    assert.deepEqual(reader.list(sitesOfBench, 'a/b', pick), [[]]);
+    assert.deepEqual(
+      sitesOf('b'),
+      ['bad', 'good'],
+      'a bench is not deleted while it has this site',
+    );
   });
 
-  test('shows the fields of a status that fit the schema, and remembers the others', () => {
+  test('enqueues who left an object out when it is corrected', async () => {
+    const { sink, dependencies, enqueued } = caches();
+    await sink.replace([aSite('s', { ...GOOD, aliases: 5 })], '100');
+    const { reader, commit } = dependencies.track('AppBench/a/b');
+    const pick = ({ spec }: Resource<{ aliases?: readonly string[] }>) => spec.aliases ?? [];
+    assert.deepEqual(reader.list(sitesOfBench, 'a/b', pick), []);
+    commit();
+    sink.upsert(aSite('s', GOOD, undefined, 2));
+    assert.deepEqual(enqueued, ['AppBench/a/b']);
+  });
+
+  test('names the invalid fields of a status, and keeps them as they are stored', () => {
     const { sink, stored } = caches();
-    sink.upsert(aSite('s', GOOD, { phase: 'Ready', conditions: 'none', replicas: 2 }));
-    assert.deepEqual(stored('s').status, { phase: 'Ready', replicas: 2 });
-    assert.equal(unsoundStatusOf(stored('s')), undefined, 'the operator overwrites conditions');
+    const problems = (name: string) => problemsOf(stored(name)).map(({ path }) => path);
+    sink.upsert(aSite('s', GOOD, { phase: 'Ready', conditions: 'none', newer: 2 }));
+    assert.deepEqual(stored('s').status, { phase: 'Ready', newer: 2 });
+    assert.deepEqual(problems('s'), [], 'the operator overwrites conditions');
     sink.upsert(aSite('s', GOOD, { phase: 'Ready', upgrade: 'text' }));
-    const [problem] = unsoundStatusOf(stored('s'))?.problems ?? [];
-    assert.equal(problem?.path, 'status.upgrade');
-    assert.equal(isStatusLost(stored('s')), false);
+    assert.deepEqual(problems('s'), ['status.upgrade']);
+    assert.deepEqual(stored('s').status, { phase: 'Ready', upgrade: 'text' });
+    sink.upsert(aSite('s', GOOD, { phase: 'Ready', newer: nested(DEEP) }));
+    assert.deepEqual(stored('s').status, { phase: 'Ready' });
+    assert.deepEqual(problems('s'), ['status.newer']);
     sink.upsert(aSite('s', GOOD, ['list']));
-    assert.equal(isStatusLost(stored('s')), true);
+    assert.deepEqual([stored('s').status, problems('s')], [undefined, []]);
     sink.upsert(aSite('s', GOOD, { phase: 'Ready' }));
-    assert.equal(unsoundStatusOf(stored('s')), undefined);
+    assert.deepEqual(problems('s'), []);
   });
 
   test('fills in the defaults that an old CRD lacks', () => {
@@ -150,27 +160,31 @@ describe('a cache of resources', () => {
 });
 
 describe('a cache of children', () => {
-  test('records an object that is too deep as failed, and reports it', () => {
-    const reports: string[] = [];
-    const owners: string[] = [];
-    const children = new ChildCache(
-      metadataKeysFor('app-operator.io'),
-      (owner) => void owners.push(owner),
-      (kind, key, stage) => void reports.push(`${kind} ${key} ${stage}`),
-    );
-    const owner = { apiVersion: 'app-operator.io/v1alpha1', kind: 'AppSite', name: 's', uid: 'u' };
-    const metadata = {
-      ...{ name: 'x', namespace: 'a', uid: 'x', resourceVersion: '1' },
-      ownerReferences: [{ ...owner, controller: true }],
-    };
-    const object = { apiVersion: 'apps/v1', kind: 'Deployment', metadata };
-    children.sink(Deployment, () => true).upsert({ ...object, status: nested(DEEP) } as KubeObject);
-    const [child] = children.of('AppSite/a/s');
-    assert.equal(child?.health.reason, 'Unreadable');
-    assert.match(child.health.message, /nests more than 96 levels deep/);
-    assert.deepEqual(reports, ['Deployment a/x parse']);
-    assert.deepEqual(owners, ['AppSite/a/s']);
-  });
+  for (const levels of [DEEP, 9_900]) {
+    test(`records an object of ${levels} levels, for its owner`, () => {
+      const owners: string[] = [];
+      const children = new ChildCache(
+        metadataKeysFor('app-operator.io'),
+        (owner) => void owners.push(owner),
+      );
+      const owner = {
+        apiVersion: 'app-operator.io/v1alpha1',
+        kind: 'AppSite',
+        name: 's',
+        uid: 'u',
+      };
+      const fieldsV1 = { 'f:spec': nested(levels) };
+      const metadata = {
+        ...{ name: 'x', namespace: 'a', uid: 'x', resourceVersion: '1' },
+        ownerReferences: [{ ...owner, controller: true }],
+        managedFields: [{ manager: 'app-operator', operation: 'Apply', fieldsV1 }],
+      };
+      const object = { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: nested(levels) };
+      children.sink(Deployment, () => true).upsert(object as unknown as KubeObject);
+      assert.equal(children.of('AppSite/a/s').length, 1);
+      assert.deepEqual(owners, ['AppSite/a/s']);
+    });
+  }
 
   test('forgets a thousand of them in turns of the event loop', async () => {
     const children = new ChildCache(metadataKeysFor('app-operator.io'), () => undefined);
