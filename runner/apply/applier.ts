@@ -128,7 +128,7 @@ export class Applier {
    * @throws Stalled if it belongs to another owner
    */
   #instead(task: Existing): 'skipped' | 'deleted' | undefined {
-    const { resource, plan, planned, live } = task;
+    const { resource, planned, live } = task;
     const isForeign = isOfAnother(live, resource);
     // Its deletion is an event of its owner, which creates it again.
     if (live.deleting && !isForeign) return 'skipped';
@@ -139,12 +139,16 @@ export class Applier {
     }
     // Data that a resource of this name, but of another kind, has retained.
     if (live.controller === undefined && isForeign) {
-      throw nameTaken(planned, `was made for ${live.owner ?? ''}`);
+      throw nameTaken(planned, `was made for ${live.owner}`);
     }
-    if (planned.run === undefined || planned.run === live.run) return undefined;
-    const hasLostRun = live.run === undefined && isRecorded(this.props.children, plan, planned);
     // A Job is immutable.
-    return hasLostRun ? undefined : 'deleted';
+    return this.#hasOtherRun(task) ? 'deleted' : undefined;
+  }
+
+  /** Whether a live Job does another task than the planned one. */
+  #hasOtherRun({ plan, planned, live }: Existing): boolean {
+    if (planned.run === undefined || planned.run === live.run) return false;
+    return live.run !== undefined || !isRecorded(this.props.children, plan, planned);
   }
 
   #write(task: Task): Promise<ApplyAction> {

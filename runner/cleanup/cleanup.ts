@@ -81,7 +81,7 @@ export class CleanupReconciler {
 
   /**
    * The end of a cleanup that cannot be done: an invalid resource does not say what to delete, or what
-   * was made. It is deleted all the same, its data stays, and an event says so.
+   * was made. It is deleted all the same, its data stays, and an event has the reason.
    */
   async #skipped(resource: OwnResource): Promise<Report> {
     const { kind, resourceManager, children } = this.props;

@@ -11,7 +11,7 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { referenceName } from '../../constructs/kit/reference.js';
 import type { AnyKind } from '../../constructs/registry.js';
-import { isConflict, isNotFound } from '../api/api-error.js';
+import { isConflict, isInvalid, isNotFound, isUntyped } from '../api/api-error.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
@@ -231,8 +231,9 @@ export class Controller {
     const { kind, now } = this.props;
     const status = statusOf(kind, resource, this.#withWatches(report), new Date(now()));
     this.#measure(resource, status);
-    const isRecorded = !isPaused(resource) && problemsOf(resource).length === 0;
-    const recorded = isRecorded ? await this.#recordStatus(resource, status) : resource;
+    const isValid = problemsOf(resource).length === 0;
+    const recorded =
+      isValid && !isPaused(resource) ? await this.#recordStatus(resource, status) : resource;
     const changed = difference(kind, this.#withoutForeignConditions(key), status);
     // If the next reconcile reads the status, an unwritten one would reconcile again and again.
     if (changed === 'minor' && report.statusResult.reconcileAgain !== true) {
@@ -242,7 +243,12 @@ export class Controller {
     }
     this.#statusTurns.forget(key);
     if (changed === 'none') return undefined;
-    await this.#applyStatus(recorded, status);
+    try {
+      await this.#applyStatus(recorded, status);
+    } catch (error) {
+      // While the schema is lost it can be written; afterwards only the event names the problem.
+      if (isValid || !(isInvalid(error) || isUntyped(error))) throw error;
+    }
     // After the status: while it cannot be written, each attempt would record the event again.
     this.#recordEvent(resource, status);
     return undefined;

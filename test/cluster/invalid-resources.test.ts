@@ -216,17 +216,20 @@ describe('an object that cannot be processed', () => {
     } finally {
       await restore();
     }
-    await cluster.becomes('AppSite', tenant, 'wrong', {
-      what: 'is Stalled',
-      check: (live) => conditionOf(live, 'Stalled')?.message.includes('spec.aliases') === true,
+    await cluster.until('an event names the field', async () => {
+      const events = (await cluster.list('Event', tenant)) as readonly CoreEvent[];
+      return events.some(
+        ({ reason, regarding, note }) =>
+          reason === 'InvalidSpec' && regarding?.name === 'wrong' && note?.includes('spec.aliases'),
+      );
     });
     await serves('after-wrong');
     await cluster.patch('AppBench', tenant, 'b', { spec: { componentReplicas: { nginx: 2 } } });
     await cluster.ready('AppBench', tenant, 'b');
     const { spec } = await cluster.the('Deployment', tenant, 'b-nginx');
     assert.equal((spec as { readonly replicas?: number }).replicas, 2);
-    await cluster.patch('AppSite', tenant, 'wrong', { spec: { aliases: null } });
-    await cluster.ready('AppSite', tenant, 'wrong');
+    await cluster.delete('AppSite', tenant, 'wrong');
+    await cluster.deleted('AppSite', tenant, 'wrong', 60_000);
   });
 
   test('under an old CRD names the CRD, and is served when that of this release is applied', async () => {
@@ -286,6 +289,7 @@ describe('an object that cannot be processed', () => {
 
 interface CoreEvent extends Live {
   readonly reason?: string;
+  readonly note?: string;
   readonly regarding?: { readonly name: string };
 }
 

@@ -26,7 +26,7 @@ describe('a resource whose spec is no object', () => {
       }
     });
 
-    test(`is deleted, and an event says so: ${name}`, async (t) => {
+    test(`is deleted, and an event has the reason: ${name}`, async (t) => {
       const { api, put, reconcile } = rig(kind, t);
       for (const [index, spec] of NO_OBJECTS.entries()) {
         put(`r${index}`, { ...(spec === undefined ? {} : { spec }), metadata: DELETED });
