@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSite, WORKERS } from './support/builders.js';
-import { at, conditionOf, type Live, nameOf } from './support/objects.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSite, WORKERS } from '../cluster/support/builders.js';
+import { at, conditionOf, type Live, nameOf } from '../cluster/support/objects.js';
 
 let cluster: Cluster;
 /** Has the benches `b` and `s`, which are Ready. */

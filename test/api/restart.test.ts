@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSite } from './support/builders.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSite } from '../cluster/support/builders.js';
 import { OperatorMetrics } from '../../testbed/operator-metrics.js';
-import { ProxiedOperators } from './support/proxied-operators.js';
-import { assertNoOrphans, atRest, countsSites } from './support/snapshot.js';
-import { at, nameOf } from './support/objects.js';
-import type { Operator } from './support/operator.js';
+import { ProxiedOperators } from '../cluster/support/proxied-operators.js';
+import { assertNoOrphans, atRest, countsSites } from '../cluster/support/snapshot.js';
+import { at, nameOf } from '../cluster/support/objects.js';
+import type { Operator } from '../cluster/support/operator.js';
 
 const SITES = Array.from({ length: 10 }, (_, index) => `s${index + 1}`);
 /** Kubernetes' own controllers wait for longer and longer before they ask an API server again that was away. */

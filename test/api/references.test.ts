@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSecret, aSite } from './support/builders.js';
-import { holdPods, release } from './support/interference.js';
-import { at, conditionOf, type Manifest, nameOf } from './support/objects.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSecret, aSite } from '../cluster/support/builders.js';
+import { holdPods, release } from '../cluster/support/interference.js';
+import { at, conditionOf, type Manifest, nameOf } from '../cluster/support/objects.js';
 
 let cluster: Cluster;
 let namespace: string;

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSecret, aSite } from './support/builders.js';
-import { holdPods, release } from './support/interference.js';
-import { at, conditionOf, nameOf } from './support/objects.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSecret, aSite } from '../cluster/support/builders.js';
+import { holdPods, release } from '../cluster/support/interference.js';
+import { at, conditionOf, nameOf } from '../cluster/support/objects.js';
 
 interface Case {
   readonly name: string;

@@ -10,7 +10,7 @@ import { type Lease, LeaseKind } from '../../runner/leader/lease-object.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
-import { type Cluster, startCluster } from './harness.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
 /** The lease is not lost while this process, or the API server, is slow. */

@@ -4,12 +4,20 @@ import { connect } from 'node:tls';
 import { after, before, describe, test } from 'node:test';
 
 import { OPERATOR } from '../../constructs/kit/operator-identity.js';
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSecret, aSite, aUser, API_VERSION, scaled, WORKERS } from './support/builders.js';
-import { LONG_LEASE } from './support/installed.js';
-import { kubectlMessage } from './support/kubectl-message.js';
-import type { Condition, Live, Manifest } from './support/objects.js';
-import type { Operator } from './support/operator.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import {
+  aBench,
+  aSecret,
+  aSite,
+  aUser,
+  API_VERSION,
+  scaled,
+  WORKERS,
+} from '../cluster/support/builders.js';
+import { LONG_LEASE } from '../cluster/support/installed.js';
+import { kubectlMessage } from '../cluster/support/kubectl-message.js';
+import type { Condition, Live, Manifest } from '../cluster/support/objects.js';
+import type { Operator } from '../cluster/support/operator.js';
 import {
   Balancer,
   bundleOf,
@@ -17,7 +25,7 @@ import {
   configurations,
   register,
   registered,
-} from './support/webhooks.js';
+} from '../cluster/support/webhooks.js';
 
 const NAMESPACE = 'shop';
 const OTHER = 'other';

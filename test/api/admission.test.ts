@@ -17,7 +17,7 @@ import { definitionOf } from '../unit/schema-definitions.js';
 import { badValues, fieldsOf, withField } from '../unit/schema-fields.js';
 import { MINIMAL, minimal, type Manifest } from '../unit/schema-manifests.js';
 import { ACCEPTED } from '../unit/schema-accepted.js';
-import { type Cluster, startCluster } from './harness.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
 
 const CRD: ObjectKind = {
   apiVersion: 'apiextensions.k8s.io/v1',

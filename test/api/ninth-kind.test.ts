@@ -19,11 +19,11 @@ import { loadCredentials } from '../../runner/api/credentials.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { fieldTable } from '../golden/docs.js';
 import { bannerReasons, ninthKind } from '../ninth-kind/index.js';
-import { type Cluster, installCrd, startCluster } from './harness.js';
-import { aSite } from './support/builders.js';
-import { kubectlMessage } from './support/kubectl-message.js';
-import { at, addKind, conditionOf, type Manifest } from './support/objects.js';
-import { configurations, register } from './support/webhooks.js';
+import { type Cluster, installCrd, startCluster } from '../cluster/harness.js';
+import { aSite } from '../cluster/support/builders.js';
+import { kubectlMessage } from '../cluster/support/kubectl-message.js';
+import { at, addKind, conditionOf, type Manifest } from '../cluster/support/objects.js';
+import { configurations, register } from '../cluster/support/webhooks.js';
 
 const KINDS_WITH_NINTH = [...KINDS, ninthKind];
 const { definition } = ninthKind;

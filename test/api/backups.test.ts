@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSecret, aSite, API_VERSION } from './support/builders.js';
-import { holdPods } from './support/interference.js';
-import { at, conditionOf, type Live, type Manifest, nameOf } from './support/objects.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSecret, aSite, API_VERSION } from '../cluster/support/builders.js';
+import { holdPods } from '../cluster/support/interference.js';
+import { at, conditionOf, type Live, type Manifest, nameOf } from '../cluster/support/objects.js';
 
 let cluster: Cluster;
 /** Has the bench of all sites, and the claim of their backups. */

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSite, WORKERS } from './support/builders.js';
-import { OF_A_BENCH, OF_A_SITE } from './support/children.js';
-import { at, conditionOf, conditionsOf, type Live, nameOf } from './support/objects.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSite, WORKERS } from '../cluster/support/builders.js';
+import { OF_A_BENCH, OF_A_SITE } from '../cluster/support/children.js';
+import { at, conditionOf, conditionsOf, type Live, nameOf } from '../cluster/support/objects.js';
 
 let cluster: Cluster;
 before(async () => {

@@ -8,9 +8,9 @@ import {
   DocumentScript,
   type WrittenDocument,
 } from '../../testbed/stand-in/document-script.js';
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSecret, aSite, aUser } from './support/builders.js';
-import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSecret, aSite, aUser } from '../cluster/support/builders.js';
+import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
 
 let cluster: Cluster;
 let script: DocumentScript;

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSecret, aSite } from './support/builders.js';
-import { failJob, holdPods, release } from './support/interference.js';
-import { at, conditionOf, type Live, type Manifest, nameOf } from './support/objects.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSecret, aSite } from '../cluster/support/builders.js';
+import { failJob, holdPods, release } from '../cluster/support/interference.js';
+import { at, conditionOf, type Live, type Manifest, nameOf } from '../cluster/support/objects.js';
 
 const SKIP = { metadata: { annotations: { 'app-operator.io/skip-drop': 'true' } } };
 

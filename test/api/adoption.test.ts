@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSite } from './support/builders.js';
-import { at, conditionOf, type Manifest } from './support/objects.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSite } from '../cluster/support/builders.js';
+import { at, conditionOf, type Manifest } from '../cluster/support/objects.js';
 
 let cluster: Cluster;
 before(async () => {

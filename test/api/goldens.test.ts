@@ -9,8 +9,8 @@ import { resourcePath } from '../../runner/api/resource-path.js';
 import type { AdminClient, KubernetesObject } from '../../testbed/controlplane/admin-client.js';
 import { startControlPlane, type ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { crdsOf } from '../cluster/support/modules.js';
-import { corpus, podTemplates } from './corpus.js';
-import { ROOT } from './docs.js';
+import { corpus, podTemplates } from '../golden/corpus.js';
+import { ROOT } from '../golden/docs.js';
 
 /** The kinds of others; where a module is not to be had, its kinds are left out. */
 const FOREIGN = [

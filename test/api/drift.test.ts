@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSite } from './support/builders.js';
-import { at, type Live, nameOf } from './support/objects.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSite } from '../cluster/support/builders.js';
+import { at, type Live, nameOf } from '../cluster/support/objects.js';
 
 const { owner, generate, run } = metadataKeysFor(DEFAULT_API_GROUP);
 
