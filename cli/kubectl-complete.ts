@@ -3,7 +3,7 @@
  * Completion of `kubectl appbench`: kubectl runs this program with the words so far, and reads candidates
  * and a directive. Imports are dynamic, so that the check of Node.js runs first.
  */
-import '../runner/require-node.js';
+import '../runner/kit/require-node.js';
 
 const { complete } = await import('./commands/completion/complete.js');
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { redactText } from '../runner/telemetry/redact.js';
-import { VERSION } from '../runner/version.js';
+import { VERSION } from '../runner/kit/version.js';
 import { argumentsOf, type Command, type Outcome } from './arguments/command.js';
 import { CliError, errorCode, UsageError } from './arguments/errors.js';
 import { commandUsage, generalUsage } from './arguments/help.js';

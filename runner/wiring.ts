@@ -14,8 +14,8 @@ import type { Child } from './cache/child.js';
 import { ChildCache } from './cache/child-cache.js';
 import { DependencyTracker, type Enqueue } from './cache/dependencies.js';
 import { Discovery } from './cache/discovery.js';
-import { UnusableObjects } from './cache/isolation.js';
-import { ServedSchemas } from './cache/served-schemas.js';
+import { CrdCheck } from './cache/crd-check.js';
+import { InvalidObjects } from './cache/invalid-objects.js';
 import { ResourceStore } from './cache/store.js';
 import { FORBIDDEN_SHOWN_MS, watchConditions } from './cache/watch-conditions.js';
 import { Watches } from './cache/watches.js';
@@ -29,10 +29,10 @@ import { Events } from './reconcile/events.js';
 import { Finalizer } from './reconcile/finalizer.js';
 import { LiveResources, type OwnKind } from './reconcile/live-resources.js';
 import { Ownership, type ShardId } from './shards/ownership.js';
-import { countJob } from './telemetry/job-metrics.js';
+import { countJob } from './cache/job-metrics.js';
 import type { Logger } from './telemetry/log.js';
 import type { OperatorMetrics } from './telemetry/metrics.js';
-import { MonitoringReconciler } from './telemetry/monitoring-reconciler.js';
+import { MonitoringReconciler } from './monitoring/monitoring-reconciler.js';
 
 export interface ManagerProps {
   readonly config: Config;
@@ -111,7 +111,7 @@ export function wire(
   const optional = [...watched.owned.values(), ...watched.read.values()].filter(
     (kind) => kind.optional,
   );
-  const schemas = new ServedSchemas({
+  const crds = new CrdCheck({
     client,
     group: config.apiGroup,
     definitions: kinds.map(({ definition }) => definition),
@@ -124,7 +124,7 @@ export function wire(
     client,
     kinds: [...optional, ...monitoring.kinds, ...watched.detected],
     onChange: onServed,
-    onPoll: () => schemas.refresh(),
+    onPoll: () => crds.refresh(),
     log: log.child({ logger: 'discovery' }),
   });
   const probes = config.siteCheck
@@ -135,7 +135,7 @@ export function wire(
       })
     : undefined;
   const built = buildControllers(props, {
-    ...{ metadataKeys, watched, discovery, schemas, probes },
+    ...{ metadataKeys, watched, discovery, crds, probes },
     ...caches,
   });
   for (const controller of built.controllers) {
@@ -163,21 +163,21 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
     ...batches.map(({ requests }) => requests),
     ...(ownership?.indexes() ?? []),
   ];
-  const onUnusable = new UnusableObjects({ metrics, log: log.child({ logger: 'watches' }) }).report;
+  const onInvalid = new InvalidObjects({ metrics, log: log.child({ logger: 'watches' }) }).report;
   const dependencies = new DependencyTracker({
-    ...{ settings: config.settings, indexes, enqueue, onUnusable },
+    ...{ settings: config.settings, indexes, enqueue, onInvalid },
     now: Date.now,
   });
   const onChild = (owner: string, before: Child | undefined, after: Child | undefined): void => {
     countJob(metrics, before, after);
     enqueue(owner, 'now');
   };
-  const children = new ChildCache(metadataKeys, onChild, onUnusable);
+  const children = new ChildCache(metadataKeys, onChild, onInvalid);
   const stores = kinds.map(({ definition }) => {
     const { kind } = definition;
     const batchesOfKind = batches.filter(({ owner }) => owner === kind);
     const store = new ResourceStore({
-      ...{ definition, onUnusable },
+      ...{ definition, onInvalid },
       onChange: (key, object) => {
         const hasMoved = ownership && dependencies.objects(kind).has(key) !== Boolean(object);
         dependencies.update(kind, key, object);
@@ -197,7 +197,7 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
   const watches = new Watches({
     client,
     namespaces: config.watchNamespaces,
-    ...{ metrics, onUnusable },
+    ...{ metrics, onInvalid },
     log: log.child({ logger: 'watches' }),
     now: monotonic,
     random: Math.random,
@@ -237,7 +237,7 @@ interface ControllerInputs extends Caches {
   readonly metadataKeys: MetadataKeys;
   readonly watched: WatchedKinds;
   readonly discovery: Discovery;
-  readonly schemas: ServedSchemas;
+  readonly crds: CrdCheck;
   readonly probes: ProbeManager | undefined;
 }
 
@@ -245,7 +245,7 @@ function buildControllers(
   { config, client, metrics, log, kinds = KINDS, batches = BATCHES }: ManagerProps,
   inputs: ControllerInputs,
 ): Pick<Parts, 'controllers' | 'batches'> {
-  const { metadataKeys, watched, discovery, schemas, probes } = inputs;
+  const { metadataKeys, watched, discovery, crds, probes } = inputs;
   const { dependencies, children, stores, watches, ownership } = inputs;
   const own = kinds.map((kind): [string, OwnKind] => {
     const { kind: name } = kind.definition;
@@ -283,8 +283,8 @@ function buildControllers(
           ...shared,
           kind,
           api: objectKind(kind.definition, group),
-          crdProblem: () => schemas.problemOf(kind.definition),
-          unservedStatus: () => schemas.missingOf(kind.definition.kind).status,
+          crdProblem: () => crds.problemOf(kind.definition),
+          unservedStatus: () => crds.missing(kind.definition.kind),
           watchConditions: () => {
             const used = [objectKind(kind.definition, group), ...kind.owns, ...kind.reads];
             return watchConditions(used, watches.broken(FORBIDDEN_SHOWN_MS));

@@ -8,7 +8,7 @@ type Durations = Readonly<Record<string, number>>;
 
 const FILE = path.join(cacheRoot(), 'test-durations.json');
 
-/** Milliseconds by short name, as `cluster/prune`. */
+/** Milliseconds by short name, as `api/prune`. */
 export function readDurations(): Durations {
   try {
     return JSON.parse(readFileSync(FILE, 'utf8')) as Durations;

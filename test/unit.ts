@@ -10,8 +10,6 @@ import { fileURLToPath } from 'node:url';
 import { projectRoot } from '../testbed/project-root.js';
 
 const FOLDERS = ['unit', 'golden'];
-/** Golden tests that need a real API server. */
-const WITH_SERVER = ['apiserver.test.js'];
 
 if (process.argv.includes('--watch')) {
   watch();
@@ -27,7 +25,6 @@ function declare(folder: string): void {
   const files = readdirSync(`${projectRoot()}/test/${folder}`)
     .filter((file) => file.endsWith('.test.ts'))
     .map((file) => file.replace(/ts$/, 'js'))
-    .filter((file) => !WITH_SERVER.includes(file))
     .sort();
   for (const file of files) {
     void suite(`${folder}/${file}`, async () => {

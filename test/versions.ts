@@ -11,13 +11,13 @@ import { BuildNeeded, ensureBinaries } from '../testbed/controlplane/binaries.js
 import { printProgress } from '../testbed/controlplane/progress.js';
 import { MINORS, type Minor, readVersions } from '../testbed/controlplane/versions.js';
 
-const ALL = ['cluster/', 'golden/apiserver', 'testbed/controlplane/workloads'];
+const ALL = ['api/', 'cluster/', 'testbed/controlplane/workloads'];
 /** What depends on the version most: schemas, admission, server-side apply, workloads, deletion. */
 const QUICK = [
-  'golden/apiserver',
-  'cluster/admission',
-  'cluster/lifecycle',
-  'cluster/deletion',
+  'api/goldens',
+  'api/admission',
+  'api/lifecycle',
+  'api/deletion',
   'testbed/controlplane/workloads',
 ];
 

@@ -1,4 +1,4 @@
-import { generatedSecretProblems } from '../frappe/pod-template-problems.js';
+import { generatedSecretProblems } from '../frappe/pod-template-rules.js';
 import type { KeyRef } from '../kit/api.js';
 import type { Problem } from '../kit/errors.js';
 import { canonicalJson } from '../kit/json/hash.js';

@@ -2,7 +2,7 @@ import type { SiteConfig, SiteConfigEntry } from '../kit/api.js';
 import type { SiteSocialLogin } from '../api/site.js';
 import type { Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { generatedSecretProblems } from '../frappe/pod-template-problems.js';
+import { generatedSecretProblems } from '../frappe/pod-template-rules.js';
 import { configurationReferences, sourcesOf } from './sources.js';
 
 /** The Job gets the values in one environment variable, which may have twice as many. */

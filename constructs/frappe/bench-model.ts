@@ -7,7 +7,7 @@ import type {
 } from '../api/bench.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
-import type { DatabaseTls, GunicornSettings, PodTemplate } from '../kit/api.js';
+import type { DatabaseTls, GunicornSettings } from '../kit/api.js';
 import { defined } from '../kit/json/defined.js';
 import type { ServerRef } from '../kit/database-operator.js';
 import { Stalled, type Problem } from '../kit/errors.js';
@@ -24,12 +24,12 @@ import {
 import type { DatabaseServer, DatabaseTlsPlan, SecretKey } from './database.js';
 import { caOf, tlsPlan } from './database-tls.js';
 import { frappeImage, type FrappeImage } from './image.js';
-import type { ComponentPodTemplates } from './pod-template.js';
+import type { ComponentPodTemplates, PodTemplates } from './pod-template.js';
 import { templateProblems } from './pod-template-rules.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
 
 /** What a bench offers to its own pods and to its sites, with every default decided. */
-export interface BenchModel {
+export interface BenchModel extends PodTemplates {
   readonly name: string;
   readonly namespace: string;
   readonly metadataKeys: MetadataKeys;
@@ -37,9 +37,6 @@ export interface BenchModel {
   /** Images whose assets the volume of the sites hides: their pods copy them. */
   readonly assetsInSites: readonly string[];
   readonly security: ResolvedSecurity;
-  readonly podTemplate: PodTemplate;
-  /** Over `podTemplate`, by component. */
-  readonly componentPodTemplates: ComponentPodTemplates;
   readonly sitesVolume: {
     readonly claim: string;
     /** Whether all pods that mount it must be on one node. */
@@ -151,7 +148,6 @@ export function benchTemplateProblems(bench: AppBench): readonly Problem[] {
     group: metadataKeysOf(bench).group,
     // Each pod of the bench has this password in its configuration.
     secrets: [benchNames(bench.metadata.name).redisSecret],
-    below: {},
   });
 }
 

@@ -12,6 +12,7 @@ import {
   SOCKETIO_PORT,
 } from '../kit/constants.generated.js';
 import type { Component } from '../kit/api.js';
+import type { Problem } from '../kit/errors.js';
 
 /** A component whose pods can have a template. */
 export type PodComponent = Component | 'workers' | 'jobs' | 'redis' | 'database';
@@ -153,6 +154,18 @@ export const OWN_SECRET_SUFFIXES = [
 
 /** How names of claims end that the operator makes. */
 export const OWN_CLAIM_SUFFIXES = ['-sites', '-redis-data', '-db-data'];
+
+/** What is wrong with the name of an object, if the operator makes objects of such names. */
+export function generatedName(
+  name: string | undefined,
+  path: string,
+  { suffixes, what }: { readonly suffixes: readonly string[]; readonly what: string },
+): readonly Problem[] {
+  const suffix = suffixes.find((end) => name?.endsWith(end));
+  if (suffix === undefined) return [];
+  const message = `Invalid value: "${name}": names that end with ${suffix} are of ${what} of the operator, for its own containers; use another name`;
+  return [{ path, message }];
+}
 
 /** Keys of labels that select pods, or say what they are. A key that ends with `/` stands for all. */
 const OWN_LABELS = [

@@ -1,5 +1,5 @@
 import type { ObjectReference } from '../kit/kind.js';
-import type { TemplateContainer, TemplateVolume } from './pod-template-types.js';
+import type { TemplateContainer, TemplateVolume } from './pod-template-schema.js';
 import type { RawTemplates } from './pod-template.js';
 import { PATH, components } from './pod-template-rules.js';
 

@@ -1,222 +1,197 @@
+/**
+ * The fields of a pod template that a user may set: any other field of a pod is refused, see ADR 21. The
+ * types of a template derive from this list. Whether a value is one that a pod can have is for the API
+ * server to say; bounds stand here only where the value protects the operator's pods.
+ */
+
 import type { Schema } from '../kit/definition.js';
-import { isObject } from '../kit/json/is-object.js';
 import type { Problem } from '../kit/errors.js';
 import { compile, type SchemaNode } from '../kit/schema/node.js';
 import { stored } from '../kit/schema/stored-value.js';
 import { violations } from '../kit/schema/violations.js';
 
-/**
- * The fields of a pod template that a user may set. In the CRDs this schema would take thousands of
- * lines, see ADR 21.
- */
+const TEXT = { type: 'string' } as const;
+const FLAG = { type: 'boolean' } as const;
+/** The API server decodes no larger number. */
+const INT32 = { type: 'integer', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 } as const;
+const LABELS = { type: 'object', additionalProperties: TEXT } as const;
+const ANY = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const;
+
 type Fields = Readonly<Record<string, Schema>>;
 
-const text = (maxLength: number, pattern?: string): Schema => ({
-  type: 'string',
-  maxLength,
-  ...(pattern === undefined ? {} : { minLength: 1, pattern }),
-});
-const choice = (...values: readonly string[]): Schema => ({ type: 'string', enum: values });
-const integer = (minimum: number, maximum: number): Schema => ({
-  type: 'integer',
-  minimum,
-  maximum,
-});
-const switched: Schema = { type: 'boolean' };
-const object = (properties: Fields, ...required: readonly string[]): Schema => ({
-  type: 'object',
-  properties,
-  ...(required.length > 0 ? { required } : {}),
-});
-const list = (items: Schema, maxItems: number, ...keys: readonly string[]): Schema => ({
-  type: 'array',
-  items,
-  maxItems,
-  ...(keys.length > 0
-    ? { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys }
-    : {}),
-});
-const map = (values: Schema, maxProperties: number): Schema => ({
-  type: 'object',
-  additionalProperties: values,
-  maxProperties,
-});
-const opaque: Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+/** An object of these fields, of which some are required: the keys by which lists are merged. */
+const object = <const P extends Fields, const K extends readonly (keyof P & string)[] = []>(
+  properties: P,
+  ...required: K
+) => ({ type: 'object', properties, required }) as const;
 
-const LABEL = text(63, '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$');
-const NAME = text(253, '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$');
-const KEY = text(253, '^[-._a-zA-Z0-9]+$');
-const VARIABLE = text(253, '^[A-Za-z_][A-Za-z0-9_.-]*$');
-const RELATIVE = text(512, '^[A-Za-z0-9._][A-Za-z0-9._/@+-]*$');
-const ADDRESS = text(45, '^[0-9A-Fa-f.:]+$');
-const CAPABILITY = text(64, '^[A-Z][A-Z0-9_]*$');
-const LABEL_VALUE: Schema = {
-  type: 'string',
-  maxLength: 63,
-  pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
-};
-const QUANTITY = text(
-  64,
-  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
-);
-const PORT = integer(1, 65_535);
-const ARGUMENTS = (most: number): Schema => list(text(8192), most);
-const LABELS = map(LABEL_VALUE, 64);
-const MODE = integer(0, 0o777);
+const list = <const I extends Schema>(items: I) => ({ type: 'array', items }) as const;
 
-const KEY_REF = object({ name: NAME, key: KEY, optional: switched }, 'name', 'key');
-const OBJECT_REF = object({ name: NAME, optional: switched }, 'name');
-const ENV = object(
+/** A list whose items have keys of their own. */
+const keyed = <const I extends Schema>(items: I, ...keys: readonly string[]) =>
+  ({
+    ...list(items),
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': keys,
+  }) as const;
+
+/** The API server decodes no object with another one. */
+const QUANTITY = {
+  type: 'string',
+  pattern: '^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
+} as const;
+const QUANTITIES = { type: 'object', additionalProperties: QUANTITY } as const;
+
+const KEY_REF = object({ name: TEXT, key: TEXT, optional: FLAG });
+const OBJECT_REF = object({ name: TEXT, optional: FLAG });
+const VARIABLE = object(
   {
-    name: VARIABLE,
-    value: text(8192),
+    name: TEXT,
+    value: TEXT,
     valueFrom: object({
       secretKeyRef: KEY_REF,
       configMapKeyRef: KEY_REF,
-      fieldRef: object(
-        { fieldPath: text(253, "^(metadata|spec|status)[.][-A-Za-z0-9_./'\\[\\]]+$") },
-        'fieldPath',
-      ),
+      fieldRef: object({ fieldPath: TEXT }),
     }),
   },
   'name',
 );
-const ENV_FROM = object({
-  prefix: VARIABLE,
-  secretRef: OBJECT_REF,
-  configMapRef: OBJECT_REF,
-});
 const MOUNT = object(
-  {
-    name: LABEL,
-    mountPath: text(512, '^/[A-Za-z0-9._/@+-]*$'),
-    subPath: RELATIVE,
-    readOnly: switched,
-  },
+  { name: TEXT, mountPath: TEXT, subPath: TEXT, readOnly: FLAG },
   'name',
   'mountPath',
 );
 const PROBE = object({
-  exec: object({ command: { ...ARGUMENTS(16), minItems: 1 } }, 'command'),
-  httpGet: object(
-    { path: text(512, '^/[!-~]*$'), port: PORT, scheme: choice('HTTP', 'HTTPS') },
-    'port',
-  ),
-  tcpSocket: object({ port: PORT }, 'port'),
-  initialDelaySeconds: integer(0, 86_400),
-  periodSeconds: integer(1, 86_400),
-  timeoutSeconds: integer(1, 86_400),
-  failureThreshold: integer(1, 1000),
+  exec: object({ command: list(TEXT) }),
+  httpGet: object({ path: TEXT, port: INT32, scheme: TEXT }, 'port'),
+  tcpSocket: object({ port: INT32 }, 'port'),
+  initialDelaySeconds: INT32,
+  periodSeconds: INT32,
+  timeoutSeconds: INT32,
+  failureThreshold: INT32,
 });
-const RESOURCES = object({ requests: map(QUANTITY, 16), limits: map(QUANTITY, 16) });
 const SECURITY = object({
-  runAsUser: integer(1, 2_147_483_647),
-  runAsGroup: integer(0, 2_147_483_647),
-  readOnlyRootFilesystem: switched,
-  allowPrivilegeEscalation: switched,
-  capabilities: object({ add: list(CAPABILITY, 16), drop: list(CAPABILITY, 16) }),
+  runAsUser: { ...INT32, minimum: 1 },
+  runAsGroup: INT32,
+  readOnlyRootFilesystem: FLAG,
+  allowPrivilegeEscalation: FLAG,
+  capabilities: object({ add: list(TEXT), drop: list(TEXT) }),
 });
-const CONTAINER_FIELDS: Fields = {
-  name: LABEL,
-  image: text(512, '^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$'),
-  imagePullPolicy: choice('Always', 'IfNotPresent', 'Never'),
-  command: ARGUMENTS(16),
-  args: ARGUMENTS(64),
-  env: list(ENV, 64, 'name'),
-  envFrom: list(ENV_FROM, 16),
-  volumeMounts: list(MOUNT, 32, 'mountPath'),
-  ports: list(
-    object(
-      {
-        containerPort: PORT,
-        name: text(15, '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'),
-        protocol: choice('TCP', 'UDP'),
-      },
-      'containerPort',
-    ),
-    16,
+const CONTAINER_FIELDS = {
+  name: TEXT,
+  image: TEXT,
+  imagePullPolicy: TEXT,
+  command: list(TEXT),
+  args: list(TEXT),
+  env: keyed(VARIABLE, 'name'),
+  envFrom: list(object({ prefix: TEXT, secretRef: OBJECT_REF, configMapRef: OBJECT_REF })),
+  volumeMounts: keyed(MOUNT, 'mountPath'),
+  ports: keyed(
+    object({ containerPort: INT32, name: TEXT, protocol: TEXT }, 'containerPort'),
     'containerPort',
   ),
-  resources: RESOURCES,
+  resources: object({ requests: QUANTITIES, limits: QUANTITIES }),
   livenessProbe: PROBE,
   readinessProbe: PROBE,
   startupProbe: PROBE,
   securityContext: SECURITY,
-};
+} as const;
 const CONTAINER = object(CONTAINER_FIELDS, 'name');
-const INIT_CONTAINER = object({ ...CONTAINER_FIELDS, restartPolicy: choice('Always') }, 'name');
+const INIT_CONTAINER = object(
+  { ...CONTAINER_FIELDS, restartPolicy: { type: 'string', enum: ['Always'] } },
+  'name',
+);
 
-const ITEMS = list(object({ key: KEY, path: RELATIVE }, 'key', 'path'), 32);
+const FILES = {
+  items: list(object({ key: TEXT, path: TEXT })),
+  defaultMode: INT32,
+  optional: FLAG,
+} as const;
 const VOLUME = object(
   {
-    name: LABEL,
-    configMap: object({ name: NAME, items: ITEMS, defaultMode: MODE, optional: switched }, 'name'),
-    secret: object(
-      { secretName: NAME, items: ITEMS, defaultMode: MODE, optional: switched },
-      'secretName',
-    ),
-    emptyDir: object({ medium: choice('', 'Memory'), sizeLimit: QUANTITY }),
-    persistentVolumeClaim: object({ claimName: NAME, readOnly: switched }, 'claimName'),
+    name: TEXT,
+    configMap: object({ name: TEXT, ...FILES }),
+    secret: object({ secretName: TEXT, ...FILES }),
+    emptyDir: object({ medium: TEXT, sizeLimit: QUANTITY }),
+    persistentVolumeClaim: object({ claimName: TEXT, readOnly: FLAG }),
   },
   'name',
 );
-const TAINT_KEY = '^(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$';
 const TOLERATION = object({
-  key: { type: 'string', maxLength: 317, pattern: TAINT_KEY },
-  operator: choice('Exists', 'Equal'),
-  value: LABEL_VALUE,
-  effect: choice('NoSchedule', 'PreferNoSchedule', 'NoExecute'),
+  key: TEXT,
+  operator: TEXT,
+  value: TEXT,
+  effect: TEXT,
   tolerationSeconds: { type: 'integer' },
 });
 const SPREAD = object(
   {
-    topologyKey: { type: 'string', minLength: 1, maxLength: 317, pattern: TAINT_KEY },
-    whenUnsatisfiable: choice('DoNotSchedule', 'ScheduleAnyway'),
-    maxSkew: integer(1, 1000),
-    minDomains: integer(1, 1000),
+    topologyKey: TEXT,
+    whenUnsatisfiable: TEXT,
+    maxSkew: INT32,
+    minDomains: INT32,
     labelSelector: object({ matchLabels: LABELS }),
   },
   'topologyKey',
   'whenUnsatisfiable',
-  'maxSkew',
 );
 
 const TEMPLATE = object({
-  metadata: object({ labels: LABELS, annotations: map(text(8192), 64) }),
+  metadata: object({ labels: LABELS, annotations: LABELS }),
   spec: object({
-    containers: list(CONTAINER, 8, 'name'),
-    initContainers: list(INIT_CONTAINER, 8, 'name'),
-    volumes: list(VOLUME, 32, 'name'),
+    containers: keyed(CONTAINER, 'name'),
+    initContainers: keyed(INIT_CONTAINER, 'name'),
+    volumes: keyed(VOLUME, 'name'),
     nodeSelector: LABELS,
-    tolerations: list(TOLERATION, 64),
-    affinity: opaque,
-    topologySpreadConstraints: list(SPREAD, 16, 'topologyKey', 'whenUnsatisfiable'),
-    hostAliases: list(
-      object({ ip: ADDRESS, hostnames: { ...list(NAME, 16), minItems: 1 } }, 'ip', 'hostnames'),
-      32,
-      'ip',
-    ),
-    dnsPolicy: choice('ClusterFirst', 'Default', 'None'),
+    tolerations: list(TOLERATION),
+    affinity: ANY,
+    topologySpreadConstraints: keyed(SPREAD, 'topologyKey', 'whenUnsatisfiable'),
+    hostAliases: keyed(object({ ip: TEXT, hostnames: list(TEXT) }, 'ip'), 'ip'),
+    dnsPolicy: TEXT,
     dnsConfig: object({
-      nameservers: list(ADDRESS, 3),
-      searches: list(NAME, 32),
-      options: list(
-        object({ name: text(63, '^[a-z][-a-z0-9]*$'), value: text(63, '^[0-9]+$') }, 'name'),
-        16,
-      ),
+      nameservers: list(TEXT),
+      searches: list(TEXT),
+      options: list(object({ name: TEXT, value: TEXT })),
     }),
-    runtimeClassName: NAME,
-    priorityClassName: NAME,
-    serviceAccountName: NAME,
-    terminationGracePeriodSeconds: integer(0, 86_400),
+    runtimeClassName: TEXT,
+    priorityClassName: TEXT,
+    serviceAccountName: TEXT,
+    // The API server takes a negative one for the shortest.
+    terminationGracePeriodSeconds: { ...INT32, minimum: 0 },
   }),
 });
 
-const ROOT = compile(TEMPLATE);
-const KEY_OF_LABEL =
-  /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+/** The values that a schema admits. */
+type Value<S> = S extends { readonly type: 'string' }
+  ? string
+  : S extends { readonly type: 'integer' }
+    ? number
+    : S extends { readonly type: 'boolean' }
+      ? boolean
+      : S extends { readonly items: infer I }
+        ? readonly Value<I>[]
+        : S extends { readonly additionalProperties: infer V }
+          ? Readonly<Record<string, Value<V>>>
+          : S extends { readonly properties: infer P; readonly required: readonly (infer K)[] }
+            ? { readonly [N in Extract<keyof P, K>]: Value<P[N]> } & {
+                readonly [N in Exclude<keyof P, K>]?: Value<P[N]>;
+              }
+            : Readonly<Record<string, unknown>>;
 
-/** What is wrong with the form of a template, in the words of the API server. */
+/** A pod template of a component, after `templateProblems` has found nothing wrong with it. */
+export type CheckedTemplate = Value<typeof TEMPLATE>;
+/** What pods have besides what the operator gives them. */
+export type TemplatePod = NonNullable<CheckedTemplate['spec']>;
+/** A container of the operator, or a further one. */
+export type TemplateContainer = Value<typeof INIT_CONTAINER>;
+/** A further volume. */
+export type TemplateVolume = Value<typeof VOLUME>;
+/** What a further container may do, and as whom it runs. */
+export type TemplateSecurity = Value<typeof SECURITY>;
+
+const ROOT = compile(TEMPLATE);
+
+/** Fields of a template that do not exist, or have another type, in the words of the API server. */
 export function formProblems(template: unknown, path: string): readonly Problem[] {
   const unknown: string[] = [];
   stored(ROOT, template, path, unknown);
@@ -226,7 +201,6 @@ export function formProblems(template: unknown, path: string): readonly Problem[
       message: unknownField(field.slice(path.length + 1)),
     })),
     ...violations(ROOT, template, path).map(({ path: at, message }) => ({ path: at, message })),
-    ...keyProblems(template, path),
   ];
 }
 
@@ -242,23 +216,4 @@ function below(node: SchemaNode | undefined, step: string): SchemaNode | undefin
   const [name = '', item] = step.split('[');
   const child = node?.properties.get(name);
   return item === undefined ? child : child?.item;
-}
-
-const KEYED = [
-  ['metadata', 'labels'],
-  ['metadata', 'annotations'],
-  ['spec', 'nodeSelector'],
-] as const;
-
-function keyProblems(template: unknown, path: string): readonly Problem[] {
-  return KEYED.flatMap(([part, field]) => {
-    const outer = isObject(template) ? template[part] : undefined;
-    const keys = isObject(outer) && isObject(outer[field]) ? Object.keys(outer[field]) : [];
-    return keys
-      .filter((key) => !KEY_OF_LABEL.test(key))
-      .map((key) => ({
-        path: `${path}.${part}.${field}`,
-        message: `Invalid value: ${JSON.stringify(key)}: a key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix`,
-      }));
-  });
 }

@@ -1,6 +1,7 @@
+import { defined } from '../kit/json/defined.js';
 import { isObject } from '../kit/json/is-object.js';
 import type { PodTemplate } from '../kit/api.js';
-import type { CheckedTemplate, TemplateMetadata, TemplatePod } from './pod-template-types.js';
+import type { CheckedTemplate, TemplateContainer, TemplatePod } from './pod-template-schema.js';
 import { POD_COMPONENTS, type PodComponent } from './pod-components.js';
 
 /** Pod templates by component, as a user has written them. */
@@ -75,66 +76,58 @@ function mergedItems(
   return [...items.values()];
 }
 
-/** Some templates over others, by component. */
-export function mergedTemplates(
-  base: ComponentPodTemplates,
-  patch: RawTemplates | undefined,
-): ComponentPodTemplates {
-  return mergedFields(base, patch ?? {}) as ComponentPodTemplates;
+/** The templates of the pods of a bench, or of a site. */
+export interface PodTemplates {
+  /** Of all pods. */
+  readonly podTemplate: PodTemplate;
+  /** Over `podTemplate`, by component. */
+  readonly componentPodTemplates: ComponentPodTemplates;
 }
 
-/** The fields that both kinds of template have, and that the later one replaces. */
-const SHARED_FIELDS = [
-  'nodeSelector',
-  'tolerations',
-  'affinity',
-  'priorityClassName',
-  'serviceAccountName',
-] as const satisfies readonly (keyof PodTemplate & keyof TemplatePod)[];
-
-/**
- * The templates of a bench below the `podTemplate` of a site: without the fields, labels and
- * annotations that this one has.
- */
-export function belowPodTemplate(
-  templates: ComponentPodTemplates,
-  over: PodTemplate | undefined,
-): ComponentPodTemplates {
-  if (!over) return templates;
-  const below = ({ metadata, spec }: CheckedTemplate): CheckedTemplate => ({
-    ...(metadata ? { metadata: belowMetadata(metadata, over) } : {}),
-    ...(spec
-      ? {
-          spec: without(
-            spec,
-            SHARED_FIELDS.filter((name) => name in over),
-          ),
-        }
-      : {}),
-  });
-  return Object.fromEntries(
-    Object.entries(templates).map(([component, template]) => [component, below(template)]),
+/** The templates of a site over those of its bench: each of the four overrides the one before. */
+export function withTemplatesOf(
+  bench: PodTemplates,
+  site: {
+    readonly podTemplate?: PodTemplate | undefined;
+    readonly componentPodTemplates?: RawTemplates | undefined;
+  },
+): PodTemplates {
+  const { podTemplate = {}, componentPodTemplates = {} } = site;
+  const { labels, annotations, ...fields } = podTemplate;
+  const below = Object.entries(bench.componentPodTemplates).map(
+    ([component, { metadata, spec }]) => [
+      component,
+      defined({
+        metadata: metadata && {
+          labels: without(metadata.labels, labels),
+          annotations: without(metadata.annotations, annotations),
+        },
+        // The further fields of `podTemplate` are those of a pod.
+        spec: spec && without(spec, fields),
+      }),
+    ],
   );
-}
-
-function belowMetadata(
-  { labels = {}, annotations = {} }: TemplateMetadata,
-  over: PodTemplate,
-): TemplateMetadata {
   return {
-    labels: without(labels, Object.keys(over.labels ?? {})),
-    annotations: without(annotations, Object.keys(over.annotations ?? {})),
+    podTemplate: defined({
+      ...bench.podTemplate,
+      ...fields,
+      labels: labels ? { ...bench.podTemplate.labels, ...labels } : bench.podTemplate.labels,
+      annotations: annotations
+        ? { ...bench.podTemplate.annotations, ...annotations }
+        : bench.podTemplate.annotations,
+    }),
+    componentPodTemplates: mergedFields(
+      Object.fromEntries(below) as Json,
+      componentPodTemplates,
+    ) as ComponentPodTemplates,
   };
 }
 
-function without<T extends object>(fields: T, names: readonly string[]): T {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name))) as T;
-}
-
-/** What the operator says about further containers, and about the pods of a workload. */
-export interface TemplateDefaults {
-  /** Labels that select the pods of the workload. */
-  readonly selector: Readonly<Record<string, string>>;
+/** The fields that another object does not have. */
+function without(fields: Json = {}, others: object = {}): Json {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([name]) => !Object.hasOwn(others, name)),
+  );
 }
 
 /** Of a further container: what Pod Security `restricted` wants of it. */
@@ -143,68 +136,53 @@ const SIDECAR_SECURITY = { allowPrivilegeEscalation: false, capabilities: { drop
 /**
  * The pods of a component with their template. Without a template they are as they were. The operator's
  * own labels, annotations and containers are known to be untouched, see `templateProblems`.
+ * @param selector the labels that select the pods
  */
 export function withComponentTemplate(
   pod: PodJson,
   component: PodComponent,
   template: CheckedTemplate | undefined,
-  defaults: TemplateDefaults,
+  selector: Readonly<Record<string, string>>,
 ): PodJson {
   if (!template) return pod;
   const { metadata = {}, spec = {} } = template;
-  const own = (pod.spec['containers'] ?? []) as readonly { readonly name: string }[];
-  const patch = completed(spec, aliases(component, own), defaults);
-  return strategicMerge(pod, {
+  const patch = {
     ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
-    spec: patch,
-  }) as PodJson;
+    spec: completed(spec, podNames(pod, component), selector),
+  };
+  return strategicMerge(pod, patch) as PodJson;
 }
 
-/** What users call the containers, and how the pods call them. */
-function aliases(
-  component: PodComponent,
-  own: readonly { readonly name: string }[],
-): ReadonlyMap<string, string> {
+/** The name of each of the operator's containers in the pod, by the name that users call it. */
+function podNames(pod: PodJson, component: PodComponent): ReadonlyMap<string, string> {
   const { containers } = POD_COMPONENTS[component];
-  const [first] = own;
-  const [alias = ''] = containers;
-  return new Map(
-    first && own.length === 1 && containers.length === 1
-      ? [[alias, first.name]]
-      : containers.map((name) => [name, name]),
-  );
+  const own = (pod.spec['containers'] ?? []) as readonly { readonly name: string }[];
+  const isRenamed = own.length === 1 && containers.length === 1;
+  return new Map(containers.map((name) => [name, isRenamed ? (own[0]?.name ?? name) : name]));
 }
 
 /** The template as a patch: with the names that the pods have, and with the defaults of what it adds. */
 function completed(
   spec: TemplatePod,
   names: ReadonlyMap<string, string>,
-  { selector }: TemplateDefaults,
+  selector: Readonly<Record<string, string>>,
 ): Json {
-  const { containers, initContainers, topologySpreadConstraints, ...rest } = spec;
-  return {
-    ...rest,
-    ...(containers
-      ? {
-          containers: containers.map((container) => {
-            const name = names.get(container.name);
-            return name === undefined ? sidecar(container) : { ...container, name };
-          }),
-        }
-      : {}),
-    ...(initContainers ? { initContainers: initContainers.map(sidecar) } : {}),
-    ...(topologySpreadConstraints
-      ? {
-          topologySpreadConstraints: topologySpreadConstraints.map((spread) => ({
-            labelSelector: { matchLabels: selector },
-            ...spread,
-          })),
-        }
-      : {}),
-  };
+  const { containers, initContainers, topologySpreadConstraints } = spec;
+  return defined({
+    ...spec,
+    containers: containers?.map((container) => {
+      const name = names.get(container.name);
+      return name === undefined ? sidecar(container) : { ...container, name };
+    }),
+    initContainers: initContainers?.map(sidecar),
+    topologySpreadConstraints: topologySpreadConstraints?.map((spread) => ({
+      labelSelector: { matchLabels: selector },
+      ...spread,
+    })),
+  });
 }
 
-function sidecar(container: NonNullable<TemplatePod['containers']>[number]): Json {
+function sidecar(container: TemplateContainer): Json {
   return {
     ...container,
     securityContext: strategicMerge(SIDECAR_SECURITY, container.securityContext),

@@ -9,7 +9,7 @@ import { FRAMEWORK_REQUESTS } from './default-resources.js';
 import type { BenchModel } from './bench-model.js';
 import type { SecretKey } from './database.js';
 import type { PodComponent } from './pod-components.js';
-import { withComponentTemplate, type PodJson } from './pod-template.js';
+import { withComponentTemplate, type PodJson, type PodTemplates } from './pod-template.js';
 import { BENCH_DIR, ISOLATED_SCRIPT, NGINX_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
 
 export const SITES_DIR = `${BENCH_DIR}/sites`;
@@ -162,7 +162,7 @@ function withAssets(container: FrappeContainerProps): FrappeContainerProps {
 
 /** The pods that a template is for. */
 export interface TemplatedPods {
-  readonly bench: Pick<BenchModel, 'podTemplate' | 'componentPodTemplates'>;
+  readonly bench: PodTemplates;
   readonly owner: Resource;
   /** Name of the object that makes the pods. */
   readonly name: string;
@@ -199,8 +199,7 @@ export function withPodTemplates(
     // Pods of own queues stay as they were written before these had templates.
     if (component === undefined || (component === 'workers' && !template)) return placed;
     const pod = at.split('/').slice(1).reduce<unknown>(fieldOf, placed) as PodJson;
-    const selector = selectorLabels(pods);
-    const merged = withComponentTemplate(pod, component, template, { selector });
+    const merged = withComponentTemplate(pod, component, template, selectorLabels(pods));
     return JsonPatch.apply(placed, JsonPatch.replace(at, ordered(merged))) as unknown;
   };
 }

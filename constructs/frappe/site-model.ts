@@ -11,7 +11,7 @@ import type { AppSite } from '../api/site.js';
 import { withoutIgnoredApps } from './apps.js';
 import { benchModel, refuseInvalidOther, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
-import { belowPodTemplate, mergedTemplates, type RawTemplates } from './pod-template.js';
+import { withTemplatesOf, type RawTemplates } from './pod-template.js';
 import { templateProblems } from './pod-template-rules.js';
 
 /** A site, for Jobs that run in it: their pods are like the site's own. */
@@ -196,56 +196,25 @@ export interface SiteTemplates {
 function siteBench(bench: BenchModel, site: SiteTemplates & { readonly name: string }): BenchModel {
   refuseInvalidOther(
     { kind: 'AppSite', name: site.name },
-    siteTemplateProblems(site, { benchName: bench.name, metadataKeys: bench.metadataKeys, bench }),
+    siteTemplateProblems(site, { benchName: bench.name, metadataKeys: bench.metadataKeys }),
   );
   return withTemplates(bench, site);
 }
 
-/**
- * What is wrong with the pod templates of a site.
- * @param bench undefined where it is not read: nothing is checked that may come from it
- */
+/** What is wrong with the pod templates of a site. */
 export function siteTemplateProblems(
-  { componentPodTemplates, podTemplate }: SiteTemplates,
-  {
-    benchName,
-    metadataKeys,
-    bench,
-  }: {
-    readonly benchName: string;
-    readonly metadataKeys: MetadataKeys;
-    readonly bench?: BenchModel | undefined;
-  },
+  { componentPodTemplates }: SiteTemplates,
+  { benchName, metadataKeys }: { readonly benchName: string; readonly metadataKeys: MetadataKeys },
 ): readonly Problem[] {
   return templateProblems(componentPodTemplates, {
     group: metadataKeys.group,
     ofSite: true,
     secrets: [benchNames(benchName).redisSecret],
-    ...(bench ? { below: belowPodTemplate(bench.componentPodTemplates, podTemplate) } : {}),
   });
 }
 
 /** The bench's pod templates, with the site's own on top. */
-export function withTemplates(
-  bench: BenchModel,
-  { podTemplate, componentPodTemplates }: SiteTemplates,
-): BenchModel {
-  if (!podTemplate && !componentPodTemplates) return bench;
-  const below = belowPodTemplate(bench.componentPodTemplates, podTemplate);
-  return {
-    ...bench,
-    podTemplate: withTemplate(bench.podTemplate, podTemplate),
-    componentPodTemplates: mergedTemplates(below, componentPodTemplates),
-  };
-}
-
-function withTemplate(below: PodTemplate, template: PodTemplate | undefined): PodTemplate {
-  if (!template) return below;
-  const { labels, annotations, ...rest } = template;
-  return {
-    ...below,
-    ...rest,
-    labels: { ...below.labels, ...labels },
-    annotations: { ...below.annotations, ...annotations },
-  };
+export function withTemplates(bench: BenchModel, site: SiteTemplates): BenchModel {
+  if (!site.podTemplate && !site.componentPodTemplates) return bench;
+  return { ...bench, ...withTemplatesOf(bench, site) };
 }

@@ -49,8 +49,12 @@ export class Stalled extends Error {
 
   /** The error for a spec that cannot be carried out: every problem, in the order of the paths. */
   static invalid(problems: readonly Problem[]): Stalled {
-    return new Stalled('InvalidSpec', problems.map((p) => `${p.path}: ${p.message}`).join('; '));
+    return new Stalled('InvalidSpec', textOf(problems));
   }
+}
+
+export function textOf(problems: readonly Problem[]): string {
+  return problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
 }
 
 /** The message of whatever was thrown. */

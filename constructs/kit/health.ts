@@ -87,13 +87,13 @@ export function healthOf(read: Observable, rule: HealthRule = CORE[read.kind] ??
   try {
     return healthByRule(object, rule);
   } catch (error) {
-    return unreadable(error);
+    return invalid(error);
   }
 }
 
-/** The health of an object that cannot be read. */
-export function unreadable(error: unknown): Health {
-  return { state: 'Failed', reason: 'Unreadable', message: `is unreadable: ${messageOf(error)}` };
+/** The health of an invalid object. */
+export function invalid(error: unknown): Health {
+  return { state: 'Failed', reason: 'Unreadable', message: `is invalid: ${messageOf(error)}` };
 }
 
 function healthByRule(object: Observable, rule: HealthRule): Health {

@@ -144,12 +144,14 @@ export interface ClusterReader {
     name: string,
     pick: (object: O) => T,
   ): T | undefined;
-  /** What `pick` returns for each resource under an index value, sorted by key. */
+  /** What `pick` returns for each resource under an index value, sorted by key; invalid ones are left out. */
   list<O extends KubeObject, T>(
     index: Index<O>,
     value: string,
     pick: (object: O) => T,
   ): readonly T[];
+  /** The names of all resources under an index value, also of invalid ones, sorted by key. */
+  names<O extends KubeObject>(index: Index<O>, value: string): readonly string[];
 }
 
 /** A group of resources that is looked up by a value, such as the sites of a bench. */
@@ -256,19 +258,12 @@ export interface StatusResult {
 export interface Cleanup<R extends Resource> {
   /** Whether the deletion needs work: such a resource gets a finalizer. */
   needed(resource: R): boolean;
-  /**
-   * The fields of the spec that say what belongs to the resource. Where one of them cannot be read,
-   * because the CRD has lost its schema, nothing is deleted but the resource and its children without
-   * data.
-   */
-  readonly reads: readonly string[];
-  /** What then stays, in words, by the status and the name alone. @default nothing is known */
-  left?(resource: Pick<R, 'kind' | 'metadata' | 'status'>): readonly string[];
   /** Whether the children that hold data outlive the resource. @default no child holds data */
   retainsData?(resource: R): boolean;
   /**
    * What the deletion waits for. It is read before anything is deleted.
-   * @throws Waiting, naming what blocks the deletion
+   * @throws Waiting, naming what blocks the deletion; it also does so for an invalid resource with
+   * `listsLive`, of which it reads the metadata only
    */
   blockers(resource: R, reader: ClusterReader): void;
   /**

@@ -53,6 +53,10 @@ export class StaticReader implements ClusterReader {
     return found && pick(found as O);
   }
 
+  names<O extends KubeObject>(index: Index<O>, value: string): readonly string[] {
+    return this.list(index, value, ({ metadata }) => metadata.name);
+  }
+
   list<O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T): T[] {
     return [...this.#objects.values()]
       .filter((object) => object.kind === index.kind && index.values(object as O).includes(value))

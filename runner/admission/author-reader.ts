@@ -66,12 +66,20 @@ export class AuthorReader implements ClusterReader {
       .map(({ picked }) => picked);
   }
 
+  names<O extends KubeObject>(index: Index<O>, value: string): readonly string[] {
+    return this.list(index, value, nameOf);
+  }
+
   #may(read: Read): boolean {
     const key = keyOfRead(read);
     const allowed = this.decisions.get(key);
     if (allowed === undefined) this.undecided.set(key, read);
     return allowed === true;
   }
+}
+
+function nameOf({ metadata }: KubeObject): string {
+  return metadata.name;
 }
 
 /** Names a read, for its decision. */

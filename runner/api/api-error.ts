@@ -1,4 +1,4 @@
-import { cutText } from '../cut-text.js';
+import { cutText } from '../kit/cut-text.js';
 
 /** The body of a failed call, as far as this project reads it (`metav1.Status`). */
 export interface StatusBody {
@@ -126,6 +126,9 @@ export const isNotFound = (error: unknown) => has(error, 404);
 export const isConflict = (error: unknown) => has(error, 409);
 export const isAlreadyExists = (error: unknown) =>
   isConflict(error) && error.reason === 'AlreadyExists';
+/** The stored object does not fit its schema, so nothing can be applied to it. */
+export const isUntyped = (error: unknown) =>
+  has(error, 500) && error.message.includes('failed to create typed live object');
 /** The resourceVersion or the continue token is too old: list again. */
 export const isGone = (error: unknown) =>
   has(error, 410) || (error instanceof ApiError && error.reason === 'Expired');

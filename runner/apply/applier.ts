@@ -10,13 +10,14 @@ import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
 import { BEFORE_APPLY, isBeforeApply } from '../cache/managed-fields.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import type { Plan, PlannedChild } from '../reconcile/plan.js';
-import type { Status } from '../reconcile/resource-status.js';
+import type { Plan, PlannedChild } from '../plan/plan.js';
+import type { Status } from '../plan/resource-status.js';
 import { alteredField } from './altered-field.js';
 import { isAsApplied } from './as-applied.js';
 import { withValues } from './secret-values.js';
 import { refreshMounts } from './mount-refresh.js';
-import { isRecorded, RunRecords } from './run-records.js';
+import { isRecorded } from '../plan/recorded-runs.js';
+import { RunRecords } from './run-records.js';
 import {
   foreignOwner,
   ownerKey,
@@ -59,7 +60,7 @@ interface Scalable extends KubeObject {
 const API_GONE_RETRY_MS = 5_000;
 
 /** No object has this version, so an apply with it can only create. */
-const NEVER = '1';
+const IMPOSSIBLE_VERSION = '1';
 
 /** One child to apply. */
 interface Task {
@@ -71,10 +72,9 @@ interface Task {
   readonly adopted?: true;
 }
 
-/** What to do with a child if the condition holds. */
-interface ApplyCase {
-  readonly applies: (task: Task) => boolean;
-  readonly act: (task: Task) => ApplyAction | Promise<ApplyAction>;
+/** One child to apply that exists. */
+interface Existing extends Task {
+  readonly live: Child;
 }
 
 /** Applies single children: one call for each that differs from its plan, none for the others. */
@@ -84,73 +84,6 @@ export class Applier {
   constructor(private readonly props: ApplyProps) {
     this.records = new RunRecords(props);
   }
-
-  /** Cases in which nothing of the tree is written. The first that applies decides. */
-  readonly #cases: readonly ApplyCase[] = [
-    {
-      applies: ({ planned, live }) => this.matches(planned, live),
-      act: () => 'unchanged',
-    },
-    {
-      // Its deletion is an event of its owner, which creates it again.
-      applies: ({ live, resource }) => live?.deleting === true && !isOfAnother(live, resource),
-      act: () => 'skipped',
-    },
-    {
-      applies: ({ live, resource }) =>
-        hasOtherController(live, resource) && live?.owner !== ownerKey(resource),
-      act: ({ planned, live }) => {
-        throw nameTaken(planned, `is controlled by ${live?.owner ?? 'an unknown owner'}`);
-      },
-    },
-    {
-      // Of a deleted resource of this name: the garbage collector has not deleted it yet.
-      applies: ({ live, resource }) => hasOtherController(live, resource),
-      act: (task) => this.#deleteLive(task),
-    },
-    {
-      // Data that a resource of this name, but of another kind, has retained.
-      applies: ({ live, resource }) =>
-        live?.controller === undefined && isOfAnother(live, resource),
-      act: ({ planned, live }) => {
-        throw nameTaken(planned, `was made for ${live?.owner ?? ''}`);
-      },
-    },
-    {
-      // A Job is immutable.
-      applies: ({ plan, planned, live }) =>
-        live !== undefined &&
-        planned.run !== undefined &&
-        planned.run !== live.run &&
-        !(live.run === undefined && isRecorded(this.props.children, plan, planned)),
-      act: (task) => this.#deleteLive(task),
-    },
-  ];
-
-  /** How a child is written. The first that applies decides. */
-  readonly #writes: readonly ApplyCase[] = [
-    {
-      applies: ({ planned, live }) => planned.createOnly !== undefined && live !== undefined,
-      act: (task) => this.#patchMetadata(task),
-    },
-    {
-      applies: ({ planned }) => planned.createOnly !== undefined && planned.run === undefined,
-      act: (task) => this.#generate(task),
-    },
-    {
-      applies: ({ planned }) => planned.run !== undefined,
-      act: (task) => this.#begin(task),
-    },
-    {
-      applies: ({ resource, planned, live, adopted = false }) =>
-        live !== undefined &&
-        !adopted &&
-        !this.props.children.applied(planned.id) &&
-        (resource.status as Status | undefined)?.appliedHash === undefined,
-      act: (task) => this.#compare(task),
-    },
-    { applies: () => true, act: (task) => this.#applyObject(task) },
-  ];
 
   /** Whether a child needs no write. */
   matches(planned: PlannedChild, live: Child | undefined): boolean {
@@ -176,17 +109,62 @@ export class Applier {
   }
 
   async #change(task: Task): Promise<ApplyAction> {
-    const found = this.#cases.find(({ applies }) => applies(task));
-    if (found) return found.act(task);
+    const { planned, live } = task;
+    if (this.matches(planned, live)) return 'unchanged';
+    const instead = live && this.#instead({ ...task, live });
+    if (live && instead === 'deleted') await this.delete(live);
+    if (instead) return instead;
     try {
-      const write = this.#writes.find(({ applies }) => applies(task));
-      return await (write?.act(task) ?? 'skipped');
+      return await this.#write(task);
     } catch (error) {
-      if (!task.live && (isAlreadyExists(error) || isConflict(error))) {
+      if (!live && (isAlreadyExists(error) || isConflict(error))) {
         return this.#change({ ...task, live: await this.#adopt(task, error), adopted: true });
       }
-      throw this.#explained(task.planned, error);
+      throw this.#explained(planned, error);
     }
+  }
+
+  /**
+   * What is done with a live object that cannot be written; undefined if it can.
+   * @throws Stalled if it belongs to another owner
+   */
+  #instead(task: Existing): 'skipped' | 'deleted' | undefined {
+    const { resource, planned, live } = task;
+    const isForeign = isOfAnother(live, resource);
+    // Its deletion is an event of its owner, which creates it again.
+    if (live.deleting && !isForeign) return 'skipped';
+    if (hasOtherController(live, resource)) {
+      // Of a deleted resource of this name: the garbage collector has not deleted it yet.
+      if (live.owner === ownerKey(resource)) return 'deleted';
+      throw nameTaken(planned, `is controlled by ${live.owner ?? 'an unknown owner'}`);
+    }
+    // Data that a resource of this name, but of another kind, has retained.
+    if (live.controller === undefined && isForeign) {
+      throw nameTaken(planned, `was made for ${live.owner}`);
+    }
+    // A Job is immutable.
+    return this.#hasOtherRun(task) ? 'deleted' : undefined;
+  }
+
+  /** Whether a live Job does another task than the planned one. */
+  #hasOtherRun({ plan, planned, live }: Existing): boolean {
+    if (planned.run === undefined || planned.run === live.run) return false;
+    return live.run !== undefined || !isRecorded(this.props.children, plan, planned);
+  }
+
+  #write(task: Task): Promise<ApplyAction> {
+    const { planned, live } = task;
+    if (planned.createOnly !== undefined && live) return this.#patchMetadata({ ...task, live });
+    if (planned.run !== undefined) return this.#begin(task);
+    if (planned.createOnly !== undefined) return this.#generate(task);
+    if (live && this.#isUnknown(task)) return this.#compare({ ...task, live });
+    return this.#applyObject(task);
+  }
+
+  /** Whether nothing says if a live object is as it should be. */
+  #isUnknown({ resource, planned, adopted }: Task): boolean {
+    const { appliedHash } = (resource.status ?? {}) as Status;
+    return !adopted && !this.props.children.applied(planned.id) && appliedHash === undefined;
   }
 
   /** The error for the user, if it is one that the user must see. */
@@ -197,11 +175,6 @@ export class Applier {
       return new Waiting('ApiGone', message, {}, API_GONE_RETRY_MS);
     }
     return isInvalid(error) ? refused(planned, error) : error;
-  }
-
-  async #deleteLive({ live }: Task): Promise<ApplyAction> {
-    if (live) await this.delete(live);
-    return 'deleted';
   }
 
   /** Creates a Job, unless it has succeeded before; then what is cached of it was not true. */
@@ -217,14 +190,14 @@ export class Applier {
    * Reads an object before it is applied. An operator that is killed again and again would never
    * come to the end of a long stage, if it applied what an earlier one has applied.
    */
-  async #compare(task: Task): Promise<ApplyAction> {
+  async #compare(task: Existing): Promise<ApplyAction> {
     const { client, children } = this.props;
     const { planned, live } = task;
     const object = objectOf(task);
     const path = resourcePath(planned.kind, object.metadata.namespace, planned.name);
     const deletion = children.deletionOf(planned.id);
     const found = await client.request<KubeObject>('GET', path);
-    if (found.metadata.uid !== live?.uid || !isAsApplied(object, found)) {
+    if (found.metadata.uid !== live.uid || !isAsApplied(object, found)) {
       return this.#applyObject(task);
     }
     if (!children.found(planned.kind, found, deletion)) throw unstable(planned, undefined);
@@ -237,7 +210,7 @@ export class Applier {
     const { planned, live } = task;
     const object = objectOf(task);
     // Without a live object only a creation may succeed; with one, only a change of that object.
-    const precondition = live ? { uid: live.uid } : { resourceVersion: NEVER };
+    const precondition = live ? { uid: live.uid } : { resourceVersion: IMPOSSIBLE_VERSION };
     if (live) await this.#handOverReplicas(object, planned, live);
     const result = await client.apply<KubeObject>(
       resourcePath(planned.kind, object.metadata.namespace, planned.name),
@@ -315,7 +288,7 @@ export class Applier {
   }
 
   /** Repairs the metadata of a create-only object, whose content is not applied again. */
-  async #patchMetadata(task: Task): Promise<ApplyAction> {
+  async #patchMetadata(task: Existing): Promise<ApplyAction> {
     const { client, children, metadataKeys } = this.props;
     const { planned, live } = task;
     const object = objectOf(task);
@@ -331,7 +304,7 @@ export class Applier {
         contentType: MERGE_PATCH,
         body: {
           metadata: {
-            uid: live?.uid,
+            uid: live.uid,
             labels: { ...none(keys.labels), ...labels },
             annotations: { ...none(keys.annotations), ...annotations },
             ownerReferences,

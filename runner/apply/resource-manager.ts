@@ -1,13 +1,13 @@
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import { doubledMs } from '../backoff.js';
+import { doubledMs } from '../kit/backoff.js';
 import type { Child } from '../cache/child.js';
 import { digestOf, type ChildCache } from '../cache/child-cache.js';
-import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from '../reconcile/plan.js';
-import type { ReconcileState } from '../reconcile/state.js';
+import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from '../plan/plan.js';
+import type { ReconcileState } from '../plan/state.js';
 import type { Applier, ChangeSetEntry } from './applier.js';
 import { blocksOthers, Pruner } from './prune.js';
-import { isRecorded } from './run-records.js';
+import { isRecorded } from '../plan/recorded-runs.js';
 
 /** The result of applying a plan as far as its stages allow. */
 export interface Progress {

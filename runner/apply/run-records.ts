@@ -8,26 +8,8 @@ import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER, type Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { readRuns, type CompletedRuns } from '../cache/completed-runs.js';
-import { plannedOf, type Plan, type PlannedChild } from '../reconcile/plan.js';
-
-/** Whether a Job's run is known to have succeeded: it need not exist. */
-export function isRecorded(children: ChildCache, plan: Plan, planned: PlannedChild): boolean {
-  const { name, run } = planned;
-  if (run === undefined) return false;
-  const holder = plan.holder && children.get(plan.holder.id);
-  return holder ? holder.runs[name] === run : endedJob(children, plan, planned) !== undefined;
-}
-
-/** The deleted Job of a plan that had succeeded. */
-export function endedJob(
-  children: ChildCache,
-  { owner }: Plan,
-  { id, run }: PlannedChild,
-): Child | undefined {
-  const ended = run === undefined || owner === undefined ? undefined : children.ended(id);
-  const isLive = children.get(id) !== undefined;
-  return !isLive && ended?.run === run && ended?.controller === owner ? ended : undefined;
-}
+import { plannedOf, type Plan, type PlannedChild } from '../plan/plan.js';
+import { endedJob, isRecorded } from '../plan/recorded-runs.js';
 
 /**
  * Records the Jobs that succeeded in an annotation of the child that holds their data. A record

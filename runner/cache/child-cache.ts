@@ -1,4 +1,4 @@
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import { defined } from '../../constructs/kit/json/defined.js';
 import { endingWith } from '../../constructs/kit/json/ending-with.js';
 import { hashOf } from '../../constructs/kit/json/hash.js';
@@ -7,8 +7,8 @@ import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { BUCKET, OWNER, type MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import { childId, childOf, sameChild, unreadableChild, type Child } from './child.js';
-import type { OnUnusable } from './isolation.js';
+import { childId, childOf, invalidChild, sameChild, type Child } from './child.js';
+import type { OnInvalid } from './invalid-objects.js';
 import type { Replacement } from './reflector.js';
 import { Multimap } from './multimap.js';
 import { Store } from './store.js';
@@ -38,7 +38,7 @@ export class ChildCache {
   constructor(
     private readonly metadataKeys: MetadataKeys,
     onChange: (owner: string, before: Child | undefined, after: Child | undefined) => void,
-    private readonly onUnusable: OnUnusable = () => undefined,
+    private readonly onInvalid: OnInvalid = () => undefined,
   ) {
     this.#store.onChange((id, before, after) => {
       for (const owner of new Set([before?.owner, after?.owner])) {
@@ -176,13 +176,13 @@ export class ChildCache {
     return child;
   }
 
-  /** The record of an object; of one that cannot be read, a record with the reason. */
+  /** The record of an object; of an invalid one, a record with the reason. */
   #childOf(kind: ObjectKind, object: KubeObject): Child {
     try {
       return childOf(kind, object, this.metadataKeys);
     } catch (error) {
-      const child = unreadableChild(kind, object, this.metadataKeys, error);
-      this.onUnusable(kind.kind, `${child.namespace}/${child.name}`, 'parse', error);
+      const child = invalidChild(kind, object, this.metadataKeys, error);
+      this.onInvalid(kind.kind, `${child.namespace}/${child.name}`, 'parse', error);
       return child;
     }
   }

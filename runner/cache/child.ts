@@ -1,7 +1,6 @@
-import { requireDepth } from '../../constructs/kit/json/depth.js';
 import { equal } from '../../constructs/kit/json/equal.js';
 import { hashOf } from '../../constructs/kit/json/hash.js';
-import { healthOf, unreadable, type Health } from '../../constructs/kit/health.js';
+import { healthOf, invalid, type Health } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import { groupOf, joined, type KubeObject } from '../../constructs/kit/object.js';
@@ -82,10 +81,9 @@ interface Workload extends KubeObject {
 
 /**
  * The record of a live object.
- * @throws where the object cannot be read: see `unreadableChild`
+ * @throws where the object is invalid: see `invalidChild`
  */
 export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: MetadataKeys): Child {
-  requireDepth(object);
   const { metadata } = object;
   const { namespace = '', name, uid = '', resourceVersion = '', annotations = {} } = metadata;
   // Secrets are watched as metadata only, and have no health.
@@ -111,8 +109,8 @@ export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: Meta
   };
 }
 
-/** The record of an object of which only the metadata can be read. */
-export function unreadableChild(
+/** The record of an invalid object, of which only the metadata is read. */
+export function invalidChild(
   kind: ObjectKind,
   { apiVersion, metadata }: KubeObject,
   metadataKeys: MetadataKeys,
@@ -120,7 +118,7 @@ export function unreadableChild(
 ): Child {
   const { managedFields: _unread, ...others } = metadata;
   const child = childOf(kind, { apiVersion, kind: kind.kind, metadata: others }, metadataKeys);
-  return { ...child, health: unreadable(error), unobservedSince: undefined };
+  return { ...child, health: invalid(error), unobservedSince: undefined };
 }
 
 function replicasOf({ kind }: ObjectKind, object: Workload): Child['replicas'] {

@@ -1,10 +1,11 @@
 import { canonicalJson, hashOf, hashOfText } from '../../constructs/kit/json/hash.js';
 import type { Index, ClusterReader } from '../../constructs/kit/kind.js';
-import { Waiting, messageOf } from '../../constructs/kit/errors.js';
+import { Waiting, messageOf, textOf } from '../../constructs/kit/errors.js';
 import { joined, keyOf, keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Settings } from '../../constructs/kit/operator-settings.js';
-import type { OnUnusable } from './isolation.js';
+import { problemsOf } from './checked.js';
+import type { OnInvalid } from './invalid-objects.js';
 import { Multimap } from './multimap.js';
 
 /** Picks what a reader needs of an object. */
@@ -37,7 +38,7 @@ export class DependencyTracker {
   /** What each dependent has read. */
   readonly #reads = new Map<string, readonly Read[]>();
   readonly #picks: PickCache;
-  readonly #indexValues: IndexValues;
+  readonly #onInvalid: OnInvalid;
 
   constructor(
     private readonly props: {
@@ -46,12 +47,11 @@ export class DependencyTracker {
       readonly enqueue: Enqueue;
       /** Milliseconds since 1970. */
       readonly now: () => number;
-      readonly onUnusable?: OnUnusable;
+      readonly onInvalid?: OnInvalid;
     },
   ) {
-    const { onUnusable = () => undefined } = props;
-    this.#picks = new PickCache(onUnusable);
-    this.#indexValues = new IndexValues(onUnusable);
+    this.#onInvalid = props.onInvalid ?? (() => undefined);
+    this.#picks = new PickCache(this.#onInvalid);
   }
 
   /** All objects of a kind that can be read. */
@@ -131,17 +131,20 @@ export class DependencyTracker {
           pick: constant,
           picked: this.#picks.of(object, constant),
         });
-        return object && orUnreadable(kind, name, () => pick(object));
+        return object && readOne(object, pick);
       },
       list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
         const topic = indexTopic(index, value);
-        reads.push({ topic, pick: pick as unknown as Pick, picked: undefined });
-        const objects = this.objects(index.kind);
-        return [...this.#indexed.of(topic)]
-          .sort()
-          .flatMap((key) => objects.get(key) ?? [])
-          .filter((object) => this.#picks.isReadable(object, pick as unknown as Pick))
+        const constant = pick as unknown as Pick;
+        reads.push({ topic, pick: constant, picked: undefined });
+        return this.#under(index, topic)
+          .filter((object) => this.#picks.of(object, constant) !== INVALID)
           .map((object) => pick(object as O));
+      },
+      names: <O extends KubeObject>(index: Index<O>, value: string) => {
+        const topic = indexTopic(index, value);
+        reads.push({ topic, pick: undefined, picked: undefined });
+        return this.#under(index, topic).map(({ metadata }) => metadata.name);
       },
     };
     const commit = (): number => {
@@ -149,6 +152,12 @@ export class DependencyTracker {
       return dueAt;
     };
     return { reader, commit };
+  }
+
+  /** The objects under an index value, sorted by key. */
+  #under({ kind }: { readonly kind: string }, topic: string): readonly KubeObject[] {
+    const objects = this.objects(kind);
+    return [...this.#indexed.of(topic)].sort().flatMap((key) => objects.get(key) ?? []);
   }
 
   /** Removes all dependencies of a dependent. */
@@ -187,8 +196,8 @@ export class DependencyTracker {
     before: KubeObject | undefined,
     after: KubeObject | undefined,
   ): void {
-    const old = new Set(before ? this.#indexValues.of(index, before, undefined) : []);
-    const now = new Set(after ? this.#indexValues.of(index, after, before) : []);
+    const old = new Set(before ? valuesOf(index, before) : []);
+    const now = new Set(after ? valuesOf(index, after, this.#onInvalid) : []);
     for (const value of new Set([...old, ...now])) {
       const topic = indexTopic(index, value);
       if (now.has(value)) this.#indexed.add(topic, key);
@@ -204,8 +213,8 @@ export class DependencyTracker {
   }
 }
 
-/** What a pick of an object that cannot be read is; no JSON is equal to it. */
-const UNREADABLE = 'unreadable';
+/** What a pick of an invalid object is; no JSON is equal to it. */
+const INVALID = 'invalid';
 /** Longer ones are kept as their hash: most of a large fleet's memory is texts. */
 const LONGEST_PICK = 40;
 
@@ -213,7 +222,7 @@ const LONGEST_PICK = 40;
 class PickCache {
   readonly #picked = new WeakMap<KubeObject, Map<Pick, string>>();
 
-  constructor(private readonly onUnusable: OnUnusable) {}
+  constructor(private readonly onInvalid: OnInvalid) {}
 
   of(object: KubeObject | undefined, pick: Pick): string | undefined {
     if (!object) return undefined;
@@ -226,54 +235,41 @@ class PickCache {
     return value;
   }
 
-  isReadable(object: KubeObject, pick: Pick): boolean {
-    return this.of(object, pick) !== UNREADABLE;
-  }
-
   #pickOf(object: KubeObject, pick: Pick): string | undefined {
+    if (problemsOf(object).length > 0) return INVALID;
     try {
       const value = pick(object);
       if (value === undefined) return undefined;
       const text = canonicalJson(value);
       return text.length > LONGEST_PICK ? hashOfText(text) : text;
     } catch (error) {
-      this.onUnusable(object.kind, keyOfObject(object), 'read', error);
-      return UNREADABLE;
+      // Of an API whose schema we do not know.
+      this.onInvalid(object.kind, keyOfObject(object), 'read', error);
+      return INVALID;
     }
   }
 }
 
-/** The values of objects under indexes. An object that cannot be read stays where it was found last. */
-class IndexValues {
-  /** Of objects whose values cannot be computed. */
-  readonly #kept = new WeakMap<KubeObject, Map<Index, readonly string[]>>();
-
-  constructor(private readonly onUnusable: OnUnusable) {}
-
-  of(index: Index, object: KubeObject, before: KubeObject | undefined): readonly string[] {
-    const kept = this.#kept.get(object)?.get(index);
-    if (kept) return kept;
-    try {
-      return index.values(object);
-    } catch (error) {
-      this.onUnusable(object.kind, keyOfObject(object), 'index', error);
-      const values = before ? this.of(index, before, undefined) : [];
-      const ofObject = this.#kept.get(object) ?? new Map<Index, readonly string[]>();
-      this.#kept.set(object, ofObject.set(index, values));
-      return values;
-    }
-  }
-}
-
-/** @throws Waiting where an object cannot be read */
-function orUnreadable<T>(kind: string, name: string, read: () => T): T {
+/** The values of an object under an index: none where it lacks what the index reads. */
+function valuesOf(index: Index, object: KubeObject, onInvalid?: OnInvalid): readonly string[] {
   try {
-    return read();
+    return index.values(object);
   } catch (error) {
-    const why = messageOf(error);
-    const message = `${kind} ${name}: cannot be read: ${why}; correct it`;
-    throw new Waiting('Unreadable', message);
+    onInvalid?.(object.kind, keyOfObject(object), 'index', error);
+    return [];
   }
+}
+
+/** @throws Waiting where the object is invalid */
+function readOne<O extends KubeObject, T>(object: O, pick: (object: O) => T): T {
+  let why = textOf(problemsOf(object));
+  try {
+    if (why === '') return pick(object);
+  } catch (error) {
+    why = messageOf(error);
+  }
+  const { kind, metadata } = object;
+  throw new Waiting('Unreadable', `${kind} ${metadata.name}: is invalid: ${why}; correct it`);
 }
 
 /** The moment nearest to `end` of those, `every` milliseconds apart, that all users of one text share. */

@@ -1,5 +1,4 @@
 import { defined } from '../../constructs/kit/json/defined.js';
-import { cutBelow } from '../../constructs/kit/json/depth.js';
 import { endingWith } from '../../constructs/kit/json/ending-with.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { dataEdits } from '../../constructs/kit/secret-values.js';
@@ -13,7 +12,7 @@ import {
 } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { identityOf } from './child-cache.js';
-import { forEach } from './isolation.js';
+import { forEach } from './invalid-objects.js';
 import { MOST_CHARACTERS } from './kept-metadata.js';
 import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
@@ -118,7 +117,7 @@ function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
 }
 
 function withContent(object: KubeObject): KubeObject {
-  const { spec, status } = cutBelow(object as Resource);
+  const { spec, status } = object as Resource;
   const { ownerReferences } = object.metadata;
   const labels = endingWith([MANAGED_BY_LABEL, OWNER], object.metadata.labels);
   const annotations = endingWith([DATABASE_GRANT], object.metadata.annotations, MOST_CHARACTERS);

@@ -1,6 +1,7 @@
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { equal } from '../../constructs/kit/json/equal.js';
+import { textOf } from '../../constructs/kit/errors.js';
 import {
   keyOfObject,
   type KubeObject,
@@ -8,10 +9,10 @@ import {
   type Resource,
   namespaceOfKey,
 } from '../../constructs/kit/object.js';
-import { forEach, type OnUnusable } from './isolation.js';
+import { checked, problemsOf } from './checked.js';
+import { forEach, type OnInvalid } from './invalid-objects.js';
 import { keptMetadata } from './kept-metadata.js';
 import type { Replacement, Sink } from './reflector.js';
-import { usable } from './usable.js';
 import { isNewer } from './resource-version.js';
 
 /** A value of a store has the version in which it was read. */
@@ -151,7 +152,7 @@ export interface ResourceStoreProps {
   readonly enqueue: (key: string) => void;
   /** The kind, whose schema the objects are brought to. @default as they are */
   readonly definition?: KindDefinition;
-  readonly onUnusable?: OnUnusable;
+  readonly onInvalid?: OnInvalid;
 }
 
 /** The custom resources of one kind. A status that the operator wrote enqueues only dependents. */
@@ -198,7 +199,7 @@ export class ResourceStore implements Sink {
   /** The sink of a reflector that lists some namespaces only. */
   scoped(inScope: (namespace: string) => boolean): Sink {
     return {
-      compact: (object) => entryOf(object).object,
+      compact,
       replace: (objects, version, how) =>
         this.#store.replace(
           new Map(objects.map((object) => [keyOfObject(object), () => this.#entryOf(object)])),
@@ -216,13 +217,14 @@ export class ResourceStore implements Sink {
   }
 
   #entryOf(object: KubeObject): Entry {
-    const { definition, onUnusable } = this.props;
+    const { definition, onInvalid } = this.props;
+    const { resourceVersion = '' } = object.metadata;
+    if (!definition) return { resourceVersion, object: compact(object) };
     const key = keyOfObject(object);
-    const entry = entryOf(object);
-    if (!definition) return entry;
-    const { resource, problem } = usable(definition, entry.object, this.#store.get(key)?.object);
-    if (problem !== undefined) onUnusable?.(object.kind, key, 'parse', new Error(problem));
-    return { ...entry, object: resource };
+    const resource = checked(definition, object, this.#store.get(key)?.object);
+    const problems = problemsOf(resource);
+    if (problems.length > 0) onInvalid?.(object.kind, key, 'parse', new Error(textOf(problems)));
+    return { resourceVersion, object: resource };
   }
 
   #count(key: string, by: number): void {
@@ -235,9 +237,8 @@ export class ResourceStore implements Sink {
 }
 
 /** Without the metadata that only the API server and kubectl read. */
-function entryOf(object: KubeObject): Entry {
-  const { resourceVersion = '' } = object.metadata;
-  return { resourceVersion, object: { ...object, metadata: keptMetadata(object) } };
+function compact(object: KubeObject): KubeObject {
+  return { ...object, metadata: keptMetadata(object) };
 }
 
 /** The part of a resource that the operator does not write: without status and finalizers. */

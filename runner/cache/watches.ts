@@ -2,7 +2,7 @@ import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Client } from '../api/client.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
-import { isolated, type OnUnusable } from './isolation.js';
+import { isolated, type OnInvalid } from './invalid-objects.js';
 import { Reflector, type Sink } from './reflector.js';
 import { resourcePath } from '../api/resource-path.js';
 
@@ -29,7 +29,7 @@ export interface WatchesProps {
   readonly metrics: OperatorMetrics;
   readonly log: Logger;
   /** @default such objects are skipped */
-  readonly onUnusable?: OnUnusable;
+  readonly onInvalid?: OnInvalid;
   /** Milliseconds, monotonic. */
   readonly now: () => number;
   readonly random: () => number;
@@ -177,7 +177,7 @@ export class Watches {
     const ownSink = isolated(
       kind.kind,
       sink((other) => namespace === undefined || other === namespace),
-      this.props.onUnusable ?? (() => undefined),
+      this.props.onInvalid ?? (() => undefined),
     );
     const scope =
       namespace === undefined || kind.optional === true ? undefined : this.#scope(namespace);

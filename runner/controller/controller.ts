@@ -11,23 +11,23 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { referenceName } from '../../constructs/kit/reference.js';
 import type { AnyKind } from '../../constructs/registry.js';
-import { isConflict, isNotFound } from '../api/api-error.js';
+import { isConflict, isInvalid, isNotFound, isUntyped } from '../api/api-error.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
 import { FIELD_MANAGER } from '../cache/child.js';
 import type { Events } from '../reconcile/events.js';
-import { isStatusLost } from '../cache/usable.js';
+import { problemsOf } from '../cache/checked.js';
 import { recordOf, withRecordedStatus } from '../reconcile/recorded-status.js';
 import { Reconciler, type ReconcilerProps } from '../reconcile/reconciler.js';
 import { errorTypeOf, type Report } from '../reconcile/report.js';
-import type { Status } from '../reconcile/resource-status.js';
+import type { Status } from '../plan/resource-status.js';
 import { difference, statusOf } from '../reconcile/status.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics, ReconcileResult } from '../telemetry/metrics.js';
 import { StatusTurns } from './status-turns.js';
-import { forEachInTurns } from '../turns.js';
-import { meteredQueue, type WorkQueue } from './workqueue.js';
+import { forEachInTurns } from '../kit/turns.js';
+import { meteredQueue, type WorkQueue } from '../queue/workqueue.js';
 
 export interface ControllerProps extends ReconcilerProps {
   readonly client: Pick<Client, 'apply' | 'request'>;
@@ -66,8 +66,6 @@ export class Controller {
   readonly #reconciledAt = new Map<string, number>();
   /** When the children of a resource were last repaired, oldest first. */
   readonly #repairs = new Map<string, readonly number[]>();
-  /** The last event of resources whose status cannot take its reason: uid and reason. */
-  readonly #eventsWithoutStatus = new Map<string, string>();
   /** The types of conditions that other field managers have added, by resource. */
   readonly #foreignConditions = new Map<string, ReadonlySet<string>>();
   #watchProblems = '';
@@ -233,7 +231,9 @@ export class Controller {
     const { kind, now } = this.props;
     const status = statusOf(kind, resource, this.#withWatches(report), new Date(now()));
     this.#measure(resource, status);
-    const recorded = isPaused(resource) ? resource : await this.#recordStatus(resource, status);
+    const isValid = problemsOf(resource).length === 0;
+    const recorded =
+      isValid && !isPaused(resource) ? await this.#recordStatus(resource, status) : resource;
     const changed = difference(kind, this.#withoutForeignConditions(key), status);
     // If the next reconcile reads the status, an unwritten one would reconcile again and again.
     if (changed === 'minor' && report.statusResult.reconcileAgain !== true) {
@@ -243,10 +243,14 @@ export class Controller {
     }
     this.#statusTurns.forget(key);
     if (changed === 'none') return undefined;
-    // What is no object cannot take a condition; whoever stored it sees the event.
-    if (!isStatusLost(resource)) await this.#applyStatus(recorded, status);
+    try {
+      await this.#applyStatus(recorded, status);
+    } catch (error) {
+      // While the schema is lost it can be written; afterwards only the event names the problem.
+      if (isValid || !(isInvalid(error) || isUntyped(error))) throw error;
+    }
     // After the status: while it cannot be written, each attempt would record the event again.
-    this.#recordEvent(key, resource, status);
+    this.#recordEvent(resource, status);
     return undefined;
   }
 
@@ -354,17 +358,12 @@ export class Controller {
   }
 
   /** Records an event for each new reason of the Ready condition that is not mere progress. */
-  #recordEvent(key: string, resource: OwnResource, status: Status): void {
+  #recordEvent(resource: OwnResource, status: Status): void {
     const { events, kind } = this.props;
     const ready = status.conditions?.find(({ type }) => type === 'Ready');
     const before = resource.status?.conditions?.find(({ type }) => type === 'Ready');
     if (!ready || ready.reason === before?.reason) return;
     if (reasonClass(kind, ready.reason) === 'progress') return;
-    if (isStatusLost(resource)) {
-      const event = `${resource.metadata.uid} ${ready.reason}`;
-      if (this.#eventsWithoutStatus.get(key) === event) return;
-      this.#eventsWithoutStatus.set(key, event);
-    }
     events.record(resource, {
       type: ready.status === 'True' ? 'Normal' : 'Warning',
       reason: ready.reason,
@@ -402,7 +401,6 @@ export class Controller {
     this.#reconciledAt.delete(key);
     this.#statusTurns.forget(key);
     this.#repairs.delete(key);
-    this.#eventsWithoutStatus.delete(key);
     this.#foreignConditions.delete(key);
     const id = {
       kind: this.#kindName,

@@ -1,6 +1,6 @@
 import { hashOf } from '../../constructs/kit/json/hash.js';
 import type { ClusterReader, Index } from '../../constructs/kit/kind.js';
-import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import { type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { AnyKind } from '../../constructs/registry.js';
@@ -8,10 +8,10 @@ import { isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { listAll } from '../api/list.js';
 import { resourcePath } from '../api/resource-path.js';
-import { keptAnnotations, keptMetadata } from '../cache/kept-metadata.js';
-import { usable } from '../cache/usable.js';
+import { checked } from '../cache/checked.js';
+import { keptAnnotations } from '../cache/kept-metadata.js';
 import { withRecordedStatus } from './recorded-status.js';
-import type { Status } from './resource-status.js';
+import type { Status } from '../plan/resource-status.js';
 
 /** A kind of ours, as the API serves it and as the caches keep it. */
 export interface OwnKind {
@@ -39,8 +39,8 @@ export class LiveResources {
     if (!own) return true;
     const found = await this.#read(resource, own);
     if (!found) return false;
-    const stored = usable(own.kind.definition, found, undefined).resource;
-    const live = withRecordedStatus(own.kind, this.metadataKeys, stored as typeof found);
+    const stored = checked(own.kind.definition, found) as typeof found;
+    const live = withRecordedStatus(own.kind, this.metadataKeys, stored);
     if (deletionInputsOf(live, own) === deletionInputsOf(resource, own)) return true;
     own.found(found);
     return false;
@@ -66,16 +66,22 @@ export class LiveResources {
   }
 
   /** Lists the resources of some indexes as they are now, in one namespace. */
-  async reader(indexes: readonly Index[], namespace: string): Promise<Pick<ClusterReader, 'list'>> {
+  async reader(
+    indexes: readonly Index[],
+    namespace: string,
+  ): Promise<Pick<ClusterReader, 'names'>> {
     const lists = await Promise.all(
       indexes.map(async (index) => [index.name, await this.#list(index, namespace)] as const),
     );
     const live = new Map<string, readonly KubeObject[]>(lists);
     return {
-      list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
+      names: <O extends KubeObject>(index: Index<O>, value: string) => {
         const objects = live.get(index.name) as readonly O[] | undefined;
         if (!objects) throw new Error(`${index.name}: not in \`listsLive\` of its kind`);
-        return objects.filter((object) => isUnder(index, object, value)).map(pick);
+        return objects
+          .filter((object) => isUnder(index, object, value))
+          .map(({ metadata }) => metadata.name)
+          .sort();
       },
     };
   }
@@ -83,14 +89,13 @@ export class LiveResources {
   async #list({ kind }: Index, namespace: string): Promise<readonly KubeObject[]> {
     const own = this.kinds.get(kind);
     if (!own) return [];
-    const { items } = await listAll(this.client, resourcePath(own.api, namespace), {
-      compact: (object) => ({ ...object, metadata: keptMetadata(object) }),
-    });
-    return [...items].sort((a, b) => (keyOfObject(a) < keyOfObject(b) ? -1 : 1));
+    const compact = (object: KubeObject): KubeObject => checked(own.kind.definition, object);
+    const { items } = await listAll(this.client, resourcePath(own.api, namespace), { compact });
+    return items;
   }
 }
 
-/** An object that a broken CRD has let in may belong to any: what it needs must not be deleted. */
+/** An invalid object may belong to any: what it needs must not be deleted. */
 function isUnder<O extends KubeObject>(index: Index<O>, object: O, value: string): boolean {
   try {
     return index.values(object).includes(value);

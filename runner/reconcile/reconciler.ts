@@ -1,19 +1,18 @@
-import { Stalled, type Problem } from '../../constructs/kit/errors.js';
+import { Stalled, textOf, type Problem } from '../../constructs/kit/errors.js';
 import type { ChartProps, JobRun, ProbeResult } from '../../constructs/kit/kind.js';
-import { isPaused, isReleased } from '../../constructs/kit/annotations.js';
-import { specProblem } from '../../constructs/kit/schema/sound.js';
+import { isPaused } from '../../constructs/kit/annotations.js';
 import { namespaceOfKey, type KubeObject, type Resource } from '../../constructs/kit/object.js';
-import { unsoundStatusOf, usable } from '../cache/usable.js';
-import { endedJob } from '../apply/run-records.js';
-import { CleanupReconciler, type CleanupProps } from '../cleanup/cleanup.js';
+import { checked, isOfStatus, problemsOf } from '../cache/checked.js';
+import { endedJob } from '../plan/recorded-runs.js';
+import { CleanupReconciler, type CleanupProps } from './cleanup.js';
 import type { PendingChild } from '../health/health-checker.js';
 import type { JobRuns } from '../health/job-runs.js';
-import { earliest } from './earliest.js';
-import { plannedOf, type Plan } from './plan.js';
+import { earliest } from '../kit/earliest.js';
+import { plannedOf, type Plan } from '../plan/plan.js';
 import { Planner, type PlannerProps } from './planner.js';
-import { isOfInvalidSpec, paused, reportOf, type Report } from './report.js';
-import { ReconcileStates } from './state.js';
-import type { Status } from './resource-status.js';
+import { crdOutdated, paused, reportOf, type Report } from './report.js';
+import { ReconcileStates } from '../plan/state.js';
+import type { Status } from '../plan/resource-status.js';
 
 export interface ReconcilerProps extends PlannerProps, CleanupProps {
   readonly jobRuns: JobRuns;
@@ -21,7 +20,7 @@ export interface ReconcilerProps extends PlannerProps, CleanupProps {
   readonly now: () => number;
   /** The problems that the schema and its rules find in a resource. */
   readonly validate: (resource: Resource) => readonly Problem[];
-  /** Why no status of the kind can be written; undefined where it can. @default it can */
+  /** Why the kind's CRD cannot hold each status; undefined where it can. @default it can */
   readonly crdProblem?: () => string | undefined;
   /** Takes in a resource as the API server returned it. */
   readonly remember: (resource: KubeObject) => void;
@@ -60,14 +59,12 @@ export class Reconciler {
         this.#endProbes(resource);
         return paused(resource);
       }
-      this.#requireStatus(resource);
       if (isDeleted) this.#endProbes(resource);
       const report = isDeleted
         ? await this.#cleanup.reconcile(resource)
         : await this.#reconcileChildren(resource);
       return this.#requeued(resource, report);
-    } catch (cause) {
-      const error = this.#explained(resource, cause);
+    } catch (error) {
       const report = reportOf(error, isDeleted ? 'Deleting' : resource.status?.phase, failures);
       if (!report) throw error;
       // Nothing is checked while the resource waits; after an API error the last result counts.
@@ -81,28 +78,17 @@ export class Reconciler {
   }
 
   /**
-   * A status that does not fit the schema may have lost a record of work that was done once.
+   * An invalid status may have lost a record of work that was done once.
    * @throws Stalled
    */
-  #requireStatus(resource: Resource): void {
-    const unsound = unsoundStatusOf(resource);
-    if (!unsound || !this.#readsStatus(resource)) return;
-    const what = unsound.problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
-    const advice = 'apply the CRDs of this release, then correct the status';
-    throw new Stalled('InvalidStatus', `${what}; ${advice}`);
-  }
-
-  /** A cleanup that deletes nothing does not depend on what the status records. */
-  #readsStatus(resource: Resource): boolean {
-    const { cleanup, definition } = this.props.kind;
-    if (resource.metadata.deletionTimestamp === undefined) return true;
-    return !isReleased(resource) && !specProblem(definition, resource.spec, cleanup.reads);
-  }
-
-  /** What is wrong with the spec explains an error of code that relies on the schema. */
-  #explained(resource: Resource, error: unknown): unknown {
-    const { problems } = this.#states.of(resource);
-    return isOfInvalidSpec(error, problems) ? Stalled.invalid(problems) : error;
+  #requireValid(resource: Resource): void {
+    const [first] = problemsOf(resource);
+    if (first && isOfStatus(first.path)) {
+      const advice = 'apply the CRDs of this release, then correct the status';
+      throw new Stalled('InvalidStatus', `${textOf(problemsOf(resource))}; ${advice}`);
+    }
+    const problems = first ? problemsOf(resource) : this.#states.of(resource).problems;
+    if (problems.length > 0) throw Stalled.invalid(problems);
   }
 
   forget(key: string): void {
@@ -120,12 +106,12 @@ export class Reconciler {
   }
 
   async #reconcileChildren(seen: Resource<unknown, Status>): Promise<Report> {
-    const { resourceManager, kind } = this.props;
+    const { resourceManager, kind, crdProblem } = this.props;
+    this.#requireValid(seen);
+    const outdated = crdProblem?.();
+    if (outdated !== undefined) return crdOutdated(seen, outdated);
     const resource = await this.#withFinalizer(seen);
     const state = this.#states.of(resource);
-    if (state.problems.length > 0) throw Stalled.invalid(state.problems);
-    const outdated = this.props.crdProblem?.();
-    if (outdated !== undefined) throw new Stalled('CrdOutdated', outdated);
     const unserved = this.#planner.unserved();
     const inputs = this.#planner.read(resource, (reader) => kind.resolve(resource, reader));
     const plan = this.#planner.plan(resource, inputs);
@@ -160,21 +146,12 @@ export class Reconciler {
 
   async #withFinalizer(resource: Resource): Promise<Resource> {
     const { finalizer, kind, api, remember } = this.props;
-    const needed = this.#needsCleanup(resource);
+    const needed = kind.cleanup.needed(resource);
     if (needed === finalizer.has(resource)) return resource;
     const updated = await finalizer.set(api, resource, needed);
     if (!updated) throw new Error('the resource no longer exists');
     remember(updated);
-    return usable(kind.definition, updated, resource).resource;
-  }
-
-  #needsCleanup(resource: Resource): boolean {
-    const { cleanup, definition } = this.props.kind;
-    // Nothing was made for a resource whose spec could never be read.
-    if (specProblem(definition, resource.spec, cleanup.reads)) {
-      return this.props.finalizer.has(resource);
-    }
-    return cleanup.needed(resource);
+    return checked(kind.definition, updated, resource);
   }
 
   async #checkHealth(

@@ -1,16 +1,10 @@
 import type { ConditionResult } from '../../constructs/kit/condition.js';
-import { Stalled, Waiting, messageOf, type Problem } from '../../constructs/kit/errors.js';
+import { Stalled, Waiting, messageOf } from '../../constructs/kit/errors.js';
 import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import {
-  ApiError,
-  isAdmissionDenied,
-  isConflict,
-  isForbidden,
-  isQuotaExceeded,
-} from '../api/api-error.js';
+import { isAdmissionDenied, isConflict, isForbidden, isQuotaExceeded } from '../api/api-error.js';
 import type { ChangeSetEntry } from '../apply/applier.js';
-import type { Status } from './resource-status.js';
+import type { Status } from '../plan/resource-status.js';
 
 /** The result of one reconcile. The controller derives status, events, metrics and requeue from it. */
 export interface Report {
@@ -36,96 +30,47 @@ export interface Report {
   readonly lastWarning?: { readonly reason: string; readonly message: string };
 }
 
-/** Whether an error is one of code that relies on the schema, while the spec does not fit it. */
-export function isOfInvalidSpec(error: unknown, problems: readonly Problem[]): boolean {
-  const expected = [Stalled, Waiting, ApiError].some((type) => error instanceof type);
-  const isCode = error instanceof TypeError || error instanceof RangeError;
-  return !expected && isCode && problems.length > 0;
-}
-
 /** Failures in a row after which a transient error is shown to the user. */
 const TRANSIENT_FAILURES = 3;
-
-interface FailedReconcile {
-  readonly error: unknown;
-  /** Of the resource before the reconcile. */
-  readonly phase: string | undefined;
-  /** Earlier failures in a row. */
-  readonly failures: number;
-}
-
-/** Turns an error into a report if its condition holds. */
-interface ErrorPolicy {
-  readonly name: string;
-  readonly applies: (failed: FailedReconcile) => boolean;
-  /** Undefined if the user need not see the error. */
-  readonly result: (failed: FailedReconcile) => Report | undefined;
-}
-
-/** The first that applies decides. */
-const ERROR_POLICIES: readonly ErrorPolicy[] = [
-  {
-    name: 'waiting',
-    applies: ({ error }) => error instanceof Waiting,
-    result: ({ error, phase }) => {
-      const { name, reason, message, more, retryAfterMs } = error as Waiting;
-      return {
-        statusResult: { ...statusResult(phaseOr('Pending', phase), reason, message), ...more },
-        stalled: false,
-        changes: [],
-        requeueAfterMs: retryAfterMs,
-        errorType: name,
-      };
-    },
-  },
-  {
-    name: 'stalled',
-    applies: ({ error }) => error instanceof Stalled,
-    result: ({ error, phase }) => {
-      const { name, reason, message, retryAfterMs } = error as Stalled;
-      return {
-        statusResult: statusResult(phaseOr('Failed', phase), reason, message),
-        stalled: true,
-        changes: [],
-        requeueAfterMs: retryAfterMs,
-        errorType: name,
-      };
-    },
-  },
-  {
-    name: 'quota exceeded',
-    applies: ({ error }) => isQuotaExceeded(error),
-    result: (failed) => retried('QuotaExceeded', failed),
-  },
-  {
-    name: 'denied by admission',
-    applies: ({ error }) => isAdmissionDenied(error),
-    result: (failed) => retried('AdmissionDenied', failed),
-  },
-  {
-    name: 'forbidden',
-    applies: ({ error }) => isForbidden(error),
-    result: (failed) => retried('Forbidden', failed),
-  },
-  {
-    name: 'conflict or short outage',
-    applies: ({ error, failures }) => isConflict(error) || failures < TRANSIENT_FAILURES,
-    result: () => undefined,
-  },
-  { name: 'lasting error', applies: () => true, result: (failed) => retried('Error', failed) },
-];
 
 /**
  * The report of a reconcile that ended with an error; undefined if the user need not see it.
  * @param phase of the resource before the reconcile
+ * @param failures earlier ones in a row
  */
 export function reportOf(
   error: unknown,
   phase: string | undefined,
   failures: number,
 ): Report | undefined {
-  const failed = { error, phase, failures };
-  return ERROR_POLICIES.find(({ applies }) => applies(failed))?.result(failed);
+  if (error instanceof Waiting) return waiting(error, phaseOr('Pending', phase));
+  if (error instanceof Stalled) return stalled(error, phaseOr('Failed', phase));
+  if (isQuotaExceeded(error)) return retried('QuotaExceeded', error, phase);
+  if (isAdmissionDenied(error)) return retried('AdmissionDenied', error, phase);
+  if (isForbidden(error)) return retried('Forbidden', error, phase);
+  // The next attempt may do.
+  if (isConflict(error) || failures < TRANSIENT_FAILURES) return undefined;
+  return retried('Error', error, phase);
+}
+
+function waiting({ name, reason, message, more, retryAfterMs }: Waiting, phase: string): Report {
+  return {
+    statusResult: { ...statusResult(phase, reason, message), ...more },
+    stalled: false,
+    changes: [],
+    requeueAfterMs: retryAfterMs,
+    errorType: name,
+  };
+}
+
+function stalled({ name, reason, message, retryAfterMs }: Stalled, phase: string): Report {
+  return {
+    statusResult: statusResult(phase, reason, message),
+    stalled: true,
+    changes: [],
+    requeueAfterMs: retryAfterMs,
+    errorType: name,
+  };
 }
 
 /** A resource that is being deleted keeps its phase. */
@@ -133,7 +78,7 @@ function phaseOr(phase: string, before: string | undefined): string {
   return before === 'Deleting' ? before : phase;
 }
 
-function retried(reason: string, { error, phase = 'Pending' }: FailedReconcile): Report {
+function retried(reason: string, error: unknown, phase = 'Pending'): Report {
   return {
     statusResult: statusResult(phase, reason, messageOf(error)),
     stalled: false,
@@ -143,17 +88,31 @@ function retried(reason: string, { error, phase = 'Pending' }: FailedReconcile):
   };
 }
 
-/** The report of a paused resource: it keeps its phase and a Ready condition that is True. */
-export function paused({ status }: Resource<unknown, Status>): Report {
+/** The report of a paused resource. */
+export function paused(resource: Resource<unknown, Status>): Report {
   const message = 'the operator writes nothing while the resource is paused';
-  const conditionResult = { type: 'Paused', status: 'True', reason: 'Paused', message } as const;
+  return held(resource, { type: 'Paused', status: 'True', reason: 'Paused', message });
+}
+
+/** The report of a resource whose CRD lacks status fields: there its work could not be recorded. */
+export function crdOutdated(resource: Resource<unknown, Status>, message: string): Report {
+  const reason = 'CrdOutdated';
+  const report = held(resource, { type: reason, status: 'True', reason, message });
+  return { ...report, stalled: report.statusResult.ready.status === 'False' };
+}
+
+/**
+ * The report of a resource that is not reconciled, as a condition says: it keeps its phase and a Ready
+ * condition that is True.
+ */
+function held({ status }: Resource<unknown, Status>, condition: ConditionResult): Report {
   const before = status?.conditions?.find(({ type }) => type === 'Ready');
   const ready =
     before?.status === 'True'
       ? { type: 'Ready', status: before.status, reason: before.reason, message: before.message }
-      : { ...conditionResult, type: 'Ready', status: 'False' as const };
+      : { ...condition, type: 'Ready', status: 'False' as const };
   return {
-    statusResult: { phase: status?.phase ?? 'Pending', ready, conditions: [conditionResult] },
+    statusResult: { phase: status?.phase ?? 'Pending', ready, conditions: [condition] },
     // The present spec was not evaluated.
     observedGeneration: status?.observedGeneration ?? 0,
     stalled: false,

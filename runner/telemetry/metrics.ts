@@ -1,6 +1,6 @@
 import { keyOf } from '../../constructs/kit/object.js';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { VERSION } from '../version.js';
+import { VERSION } from '../kit/version.js';
 
 export type ReconcileResult = 'success' | 'waiting' | 'stalled' | 'error';
 export type ApplyResult = 'created' | 'configured' | 'unchanged' | 'deleted' | 'skipped';
@@ -87,7 +87,7 @@ export class OperatorMetrics {
     'Time of the last event or bookmark of a watch.',
     ['kind'],
   );
-  private readonly unusableObjects = this.counter(
+  private readonly invalidObjects = this.counter(
     'unusable_objects_total',
     'Events of objects that could not be processed, by what failed.',
     ['kind', 'stage'],
@@ -202,8 +202,8 @@ export class OperatorMetrics {
   }
 
   /** @param stage what failed: `parse`, `store`, `index` or `read` */
-  unusable(kind: string, stage: string): void {
-    this.unusableObjects.inc({ kind, stage });
+  invalidObject(kind: string, stage: string): void {
+    this.invalidObjects.inc({ kind, stage });
   }
 
   apiCall(verb: string, code: string): void {

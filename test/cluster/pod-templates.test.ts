@@ -61,6 +61,39 @@ const FULL = {
   },
 };
 
+const named = (fields: object) => ({ spec: { containers: [{ name: 'gunicorn', ...fields }] } });
+const sidecar = (fields: object) => ({
+  spec: { containers: [{ name: 'logs', image: 'example.com/logs:1', ...fields }] },
+});
+const volume = (source: object) => ({ spec: { volumes: [{ name: 'a', ...source }] } });
+const file = { configMap: { name: 'a', items: [{ key: 'a', path: '../a' }] } };
+const probe = { livenessProbe: { tcpSocket: { port: 1 } } };
+
+/** Templates that no pod can have: the API server refuses the workload. */
+const REFUSED: readonly (readonly [what: string, template: object, message: RegExp])[] = [
+  ['no image', named({ name: 'logs' }), /spec\.template\.spec\.containers\[1\]\.image: Required value/],
+  ['a container twice', { spec: { containers: [{ name: 'x', image: 'x' }], initContainers: [{ name: 'x', image: 'x' }] } }, /initContainers\[0\]\.name: Duplicate value: "x"/],
+  ['two sources', volume({ emptyDir: {}, configMap: { name: 'a' } }), /may not specify more than 1 volume type/],
+  ['a file above its volume', volume(file), /volumes\[3\]\.configMap\.items\[0\]\.path: Invalid value: "\.\.\/a"/],
+  ['an unknown volume', named({ volumeMounts: [{ name: 'b', mountPath: '/b' }] }), /volumeMounts\[6\]\.name: Not found: "b"/],
+  ['a folder above its volume', sidecar({ volumeMounts: [{ name: 'scratch', mountPath: '/b', subPath: 'a/../..' }] }), /subPath: Invalid value: "a\/\.\.\/\.\.": must not contain '\.\.'/],
+  ['a value twice', named({ env: [{ name: 'A', value: 'x', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }] }), /valueFrom: Invalid value: "": may not be specified when `value` is not empty/],
+  ['a field that no pod has', named({ env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'spec.x' } } }] }), /fieldPath: Invalid value: "spec\.x"/],
+  ['a key of no Secret', named({ env: [{ name: 'A', valueFrom: { secretKeyRef: { key: 'a' } } }] }), /secretKeyRef\.name: Invalid value: ""/],
+  ['a probe of two ways', sidecar({ livenessProbe: { exec: { command: ['x'] }, tcpSocket: { port: 1 } } }), /livenessProbe\.tcpSocket: Forbidden: may not specify more than 1 handler type/],
+  ['a probe of an init container that ends', { spec: { initContainers: [{ name: 'x', image: 'x', ...probe }] } }, /initContainers\[0\]\.livenessProbe: Forbidden/],
+  ['no name server', { spec: { dnsPolicy: 'None' } }, /dnsConfig\.nameservers: Required value|must provide `dnsConfig`/],
+  ['an unknown DNS policy', { spec: { dnsPolicy: 'Own' } }, /dnsPolicy: Unsupported value: "Own"/],
+  ['a priority that is no name', { spec: { priorityClassName: 'High!' } }, /priorityClassName: Invalid value: "High!"/],
+  ['an alias that is no address', { spec: { hostAliases: [{ ip: 'x', hostnames: ['a'] }] } }, /hostAliases\[0\]\.ip: Invalid value: "x"/],
+  ['a spread without a skew', { spec: { topologySpreadConstraints: [{ topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }] } }, /maxSkew: Invalid value: 0|maxSkew: Required/],
+  ['a toleration of an unknown effect', { spec: { tolerations: [{ key: 'a', effect: 'Never' }] } }, /tolerations\[0\]\.effect: Unsupported value: "Never"/],
+  ['a label that is a sentence', { metadata: { labels: { a: 'x y' } } }, /spec\.template\.labels: Invalid value: "x y"/],
+  ['a key with a space', { metadata: { labels: { 'a b': 'x' } } }, /spec\.template\.labels: Invalid value: "a b"/],
+  ['a quantity below zero', sidecar({ resources: { limits: { cpu: '-1' } } }), /resources\.limits\[cpu\]: Invalid value: "-1"/],
+  ['a port that does not exist', sidecar({ ports: [{ containerPort: 70_000 }] }), /containerPort: Invalid value: 70000/],
+]; // prettier-ignore
+
 describe('pod templates by server-side apply', () => {
   test('of two tools are merged: each owns its variable', async () => {
     const withVariable = (name: string) => ({
@@ -115,5 +148,26 @@ describe('pod templates by server-side apply', () => {
     assert.equal((await gunicorn()).metadata.generation, metadata.generation);
     await applyAs('three', {});
     await cluster.ready('AppBench', namespace, 'b');
+  });
+});
+
+describe('a template that no pod can have: the condition has the words of the API server', () => {
+  after(() => applyAs('four', {}));
+  for (const [what, template, message] of REFUSED) {
+    test(what, async () => {
+      await applyAs('four', template);
+      const bench = await cluster.becomes('AppBench', namespace, 'b', {
+        what: 'is refused',
+        check: (live) => message.test(conditionOf(live, 'Ready')?.message ?? ''),
+      });
+      const { status, reason, message: text = '' } = conditionOf(bench, 'Ready') ?? {};
+      assert.deepEqual([status, reason], ['False', 'ApplyRefused'], text);
+      assert.match(text, /^the API server refuses Deployment b-gunicorn: /);
+    });
+  }
+  test('and a template that a pod can have makes the bench Ready again', async () => {
+    await applyAs('four', named({ env: [{ name: 'A', value: 'x' }] }));
+    await cluster.ready('AppBench', namespace, 'b');
+    assert.ok(variables(await gunicorn()).includes('A'));
   });
 });

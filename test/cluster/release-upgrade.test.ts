@@ -14,7 +14,7 @@ import { projectRoot } from '../../testbed/project-root.js';
 import { Cluster } from './harness.js';
 import { aBench, API_VERSION, aSecret, aSite, aUser } from './support/builders.js';
 import { forbiddenCalls, installed, startInstalled } from './support/installed.js';
-import { at, type Live, type Manifest, nameOf } from './support/objects.js';
+import { at, conditionOf, type Live, type Manifest, nameOf } from './support/objects.js';
 import { Operator } from './support/operator.js';
 import { fileOf, operatorOf } from './support/release.js';
 
@@ -137,6 +137,38 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
       assert.ok(old.size > 25, `${old.size} objects`);
     },
   );
+
+  await t.test('keeps every phase and changes nothing while the CRDs are old', async () => {
+    const others = parseAllDocuments(await read(NEW)).filter(
+      (document) => document.get('kind') !== 'CustomResourceDefinition',
+    );
+    const withoutCrds = others.map(String).join('---\n');
+    const file = path.join(dataDir, 'without-crds.yaml');
+    await writeFile(file, withoutCrds);
+    await kubectl(`apply --server-side --force-conflicts --filename=${file}`);
+    const operator = await startInstalled(cluster, withoutCrds);
+    operators.push(operator);
+    for (const [kind, name] of [
+      ['AppBench', 'b'],
+      ['AppSite', 's'],
+      ['AppSite', 't'],
+    ] as const) {
+      const live = await cluster.becomes(kind, namespace, name, {
+        what: 'has the condition CrdOutdated',
+        check: (one) => conditionOf(one, 'CrdOutdated')?.status === 'True',
+      });
+      assert.equal(at(live, 'status.phase'), 'Ready', name);
+      assert.equal(conditionOf(live, 'Ready')?.status, 'True', name);
+      assert.equal(conditionOf(live, 'Stalled'), undefined, name);
+    }
+    assert.equal((await operator.stop()).code, 0);
+    const now = await state();
+    for (const [name, object] of old) {
+      if (/^(App|Site)/.test(name)) continue;
+      const { resourceVersion } = now.get(name)?.metadata ?? {};
+      assert.equal(resourceVersion, object.metadata.resourceVersion, `${name} was changed`);
+    }
+  });
 
   await t.test('is one apply of the new manifest over the old manifest', async () => {
     await kubectl(`apply --server-side --force-conflicts --filename=${NEW}`);

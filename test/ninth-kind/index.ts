@@ -56,7 +56,6 @@ const kind: Kind<SiteBanner, { readonly site: string }> = {
   evaluate: evaluateBanner,
   cleanup: {
     needed: () => true,
-    reads: [],
     blockers({ metadata }) {
       if (metadata.annotations?.['pinned'] !== 'true') return;
       throw new Waiting('BannerPinned', 'remove the annotation pinned');

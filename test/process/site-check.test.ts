@@ -9,7 +9,7 @@ import { evaluatePhase } from '../../constructs/frappe/phase.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { ProbeManager } from '../../runner/health/probe-manager.js';
-import type { Status } from '../../runner/reconcile/resource-status.js';
+import type { Status } from '../../runner/plan/resource-status.js';
 import { aController } from '../unit/controller-builder.js';
 import { BENCH } from '../unit/plan-builder.js';
 
@@ -26,7 +26,7 @@ const checked = (url: string): AnyKind => ({
   chart: (scope, id) => new Chart(scope, id),
   probes: () => [{ url, host: 'a', expectStatus: 200, expectBody: { message: 'pong' } }],
   evaluate: evaluatePhase,
-  cleanup: { needed: () => false, reads: [], blockers: () => undefined, chart: () => undefined },
+  cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 });
 
 /** A server that answers as the test says, and the statuses that are written. */

@@ -112,7 +112,7 @@ function relative(file: string | undefined): string {
   return file === undefined ? 'unknown' : path.relative(projectRoot(), file);
 }
 
-/** `cluster/prune` of the path of a compiled test file. */
+/** `api/prune` of the path of a compiled test file. */
 function shortName(file: string | undefined): string {
   return relative(file)
     .replace(/^dist\/lib\/test\//, '')

@@ -7,7 +7,7 @@ import { Deployment, type ObjectKind, Secret } from '../../constructs/kit/object
 import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
-import { isolated } from '../../runner/cache/isolation.js';
+import { isolated } from '../../runner/cache/invalid-objects.js';
 import { readableSink } from '../../runner/cache/readable-sink.js';
 import type { Sink } from '../../runner/cache/reflector.js';
 import { ResourceStore } from '../../runner/cache/store.js';
@@ -80,19 +80,6 @@ describe('a compacted list', () => {
     const compact = sinkOf(Deployment).compact?.(anObject('apps/v1', 'Deployment', OWN));
     const metadata = { name: 'x', namespace: 'a', labels: OWN };
     assert.deepEqual(compact, { apiVersion: 'apps/v1', kind: 'Deployment', metadata });
-  });
-
-  test('passes an object without a name on, which is then reported', async () => {
-    const reports: string[] = [];
-    const { children } = caches();
-    const sink = isolated(
-      'Deployment',
-      children.sink(Deployment, () => true),
-      (kind, key, stage) => void reports.push(`${kind} ${key} ${stage}`),
-    );
-    const nameless = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: {} } as KubeObject;
-    await sink.replace([sink.compact?.(nameless) ?? assert.fail()], '9');
-    assert.deepEqual(reports, ['Deployment / parse']);
   });
 
   test('keeps a resource without its managed fields', () => {

@@ -50,7 +50,6 @@ suite('the site that a resource names', () => {
     assert.deepEqual(site.bench.podTemplate, {
       nodeSelector: { disk: 'fast' },
       labels: { cost: '1', team: 'blue' },
-      annotations: {},
     });
   });
 

@@ -6,7 +6,7 @@ import { retention } from '../../constructs/kit/deletion-policy.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { childOf, createOnlyHash, createOnlyKeys } from '../../runner/cache/child.js';
-import { planOf, plannedOf, type Plan } from '../../runner/reconcile/plan.js';
+import { planOf, plannedOf, type Plan } from '../../runner/plan/plan.js';
 import { aPlan, BENCH, KINDS, METADATA_KEYS, type Wanted } from './plan-builder.js';
 
 const objectOf = (made: Plan, id: string): KubeObject => {

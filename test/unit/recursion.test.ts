@@ -8,39 +8,35 @@ import ts from 'typescript';
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
 /**
- * The functions of the runner and of constructs/ that call themselves, with what bounds them. A new one on
- * data of users must be bounded: cut the data first with `cutBelow`, or refuse it with `requireDepth`.
+ * The functions of the runner and of constructs/ that call themselves, with what bounds them. An error of
+ * the stack is one of the object: the sinks of the caches, and each reconcile, catch it.
  */
 const BOUNDED: Readonly<Record<string, string>> = {
   'constructs/frappe/pod-template.ts mergedFields mergedItems strategicMerge':
     '`templateProblems` admits no deeper template',
-  'constructs/kit/json/depth.ts cut': 'its own limit',
-  'constructs/kit/json/depth.ts exceedsDepth': 'its own limit',
-  'constructs/kit/json/equal.ts equal': '`admit` cuts its values, as the caches do',
-  'constructs/kit/json/hash.ts textOf': 'its own limit',
+  'constructs/kit/json/equal.ts equal': 'the caches keep no deep value of a resource',
+  'constructs/kit/json/hash.ts textOf': 'the same; of other objects, the picked value',
   'constructs/kit/schema/bounds.ts measure': 'our schema',
   'constructs/kit/schema/node.ts compile': 'our schema',
   'constructs/kit/schema/rule-problems.ts celValue': 'our schema',
   'constructs/kit/schema/rule-problems.ts ruleProblems': 'our schema',
-  'constructs/kit/schema/sound.ts misfit': 'our schema',
   'constructs/kit/schema/stored-value.ts stored storedObject': 'our schema',
+  'constructs/kit/schema/typed-fields.ts below misfit': 'our schema',
   'constructs/kit/schema/violations.ts violations': 'our schema',
   'runner/admission/ca-injector.ts this.#enqueue this.#run': 'one call each time that a timer ends',
   'runner/admission/normalize.ts textsAt': 'the path, which is ours',
   'runner/apply/applier.ts this.#change': 'a second attempt, with a live object',
-  'runner/apply/as-applied.ts isSame isSameList':
-    'the object that is wanted; `admit` cuts its fields',
-  'runner/cache/dependencies.ts this.of': 'the one object before',
+  'runner/apply/as-applied.ts isSame isSameList': 'the object that is wanted',
+  'runner/cache/crd-check.ts missingFields': 'our schema',
   'runner/cache/discovery.ts this.#poll this.#schedule': 'one call each time that a timer ends',
-  'runner/cache/managed-fields.ts selected textOf': '`childOf` refuses deeper objects',
-  'runner/cache/served-schemas.ts missingFields': 'our schema',
+  'runner/cache/managed-fields.ts selected textOf': 'an error of the stack makes the child invalid',
   'runner/config/config.ts deepFreeze': 'our configuration',
-  'runner/controller/workqueue.ts this.#pump this.#retry this.#run this.add this.addAfter':
+  'runner/queue/workqueue.ts this.#pump this.#retry this.#run this.add this.addAfter':
     'the workers',
   'runner/leader/leader-election.ts this.release': 'its own limit',
   'runner/telemetry/log.ts messages': 'its own limit',
-  'runner/telemetry/monitoring-reconciler.ts contains': 'the object that is wanted, which is ours',
-  'runner/telemetry/monitoring-reconciler.ts this.#failed this.#reconcile this.#requeue':
+  'runner/monitoring/monitoring-reconciler.ts contains': 'the object that is wanted, which is ours',
+  'runner/monitoring/monitoring-reconciler.ts this.#failed this.#reconcile this.#requeue':
     'one call each time that a timer ends',
   'runner/telemetry/redact.ts concealed': 'its own limit',
   'runner/telemetry/redact.ts redact': 'its own limit',

@@ -13,13 +13,13 @@ import { admit } from '../../constructs/kit/schema/admit.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { synthesize } from '../../constructs/kit/synth.js';
 import { BATCHES, KINDS, type AnyKind } from '../../constructs/registry.js';
-import { childOf, unreadableChild } from '../../runner/cache/child.js';
+import { checked, problemsOf } from '../../runner/cache/checked.js';
+import { childOf, invalidChild } from '../../runner/cache/child.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
-import { isolated } from '../../runner/cache/isolation.js';
+import { isolated } from '../../runner/cache/invalid-objects.js';
 import { referenceSink } from '../../runner/cache/readable-sink.js';
 import { ResourceStore } from '../../runner/cache/store.js';
-import { usable } from '../../runner/cache/usable.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
 
 /** Every kind that is read: a ninth kind and an eighth integration come by themselves. */
@@ -117,7 +117,7 @@ describe('the record of a child', () => {
           try {
             childOf(kind, object, METADATA_KEYS);
           } catch (error) {
-            unreadableChild(kind, object, METADATA_KEYS, error);
+            invalidChild(kind, object, METADATA_KEYS, error);
           }
           const children = new ChildCache(METADATA_KEYS, () => undefined);
           children.sink(kind, () => true).upsert(object);
@@ -186,6 +186,7 @@ function readerOf(objects: readonly KubeObject[], scenario: (typeof scenarios)[n
 /** What a reconcile of a resource would come to; an expected error is a result. */
 function reconciled(kind: AnyKind, resource: Resource, reader: ReturnType<typeof readerOf>): void {
   try {
+    if (problemsOf(resource).length > 0) return;
     if (admit(kind.definition, resource).problems.length > 0) return;
     const inputs = kind.resolve(resource, reader);
     const stages = synthesize((scope, id) => kind.chart(scope, id, { resource, inputs }));
@@ -253,32 +254,54 @@ for (const kind of KINDS) {
       );
     });
 
+    /** A mutated resource as the caches have it, and a reader of all objects of its scenario. */
+    const world = (value: Parameters<typeof made>[0]) => {
+      const { scenario, stored } = made(value);
+      const resource = checked(kind.definition, stored);
+      const others = scenario.admissions
+        .map(({ object }) => object)
+        .filter((other) => other.kind !== name || other.metadata.name !== resource.metadata.name);
+      const reader = readerOf([...others, ...scenario.objects, resource], scenario);
+      return { resource, others, reader };
+    };
+
     test('come to a status or to an error that names what is wrong', () => {
       fc.assert(
         fc.property(subject, (value) => {
-          const { scenario, stored } = made(value);
-          const { resource } = usable(kind.definition, stored, undefined);
-          const others = scenario.admissions
-            .map(({ object }) => object)
-            .filter(
-              ({ metadata: { name: other }, kind: otherKind }) =>
-                otherKind !== name || other !== resource.metadata.name,
-            );
-          reconciled(
-            kind,
-            resource,
-            readerOf([...others, ...scenario.objects, resource], scenario),
-          );
+          const { resource, reader } = world(value);
+          reconciled(kind, resource, reader);
         }),
         RUNS,
       );
     });
 
-    test('find their needs of cleanup, also where their spec is refused', () => {
+    test('never stop the other resources', () => {
       fc.assert(
         fc.property(subject, (value) => {
-          const { resource } = usable(kind.definition, made(value).stored, undefined);
-          if (admit(kind.definition, resource).problems.length === 0) kind.cleanup.needed(resource);
+          const { others, reader } = world(value);
+          for (const other of others) {
+            const ofOther = KINDS.find(({ definition }) => definition.kind === other.kind);
+            if (ofOther) reconciled(ofOther, other, reader);
+          }
+        }),
+        RUNS,
+      );
+    });
+
+    test('are cleaned up, also where a rule refuses their spec', () => {
+      fc.assert(
+        fc.property(subject, (value) => {
+          const { resource, reader } = world(value);
+          if (problemsOf(resource).length > 0) return;
+          const { cleanup } = kind;
+          cleanup.needed(resource);
+          cleanup.retainsData?.(resource);
+          try {
+            cleanup.blockers(resource, reader);
+            synthesize((scope, id) => cleanup.chart(scope, id, resource, reader));
+          } catch (error) {
+            if (!(error instanceof Stalled) && !(error instanceof Waiting)) throw error;
+          }
         }),
         RUNS,
       );
@@ -308,7 +331,8 @@ describe('objects of other operators in mutated scenarios', () => {
             update: (_kind: string, _key: string, after: KubeObject | undefined) =>
               shown.push(...(after ? [after] : [])),
           } as unknown as DependencyTracker;
-          if (read) referenceSink(read, dependencies, () => true).upsert(bad);
+          const sink = read && referenceSink(read, dependencies, () => true);
+          if (sink) isolated(read.kind, sink, () => undefined).upsert(bad);
           const others = scenario.objects.filter((other) => other !== object);
           const ours = scenario.admissions.map(({ object: one }) => one);
           const reader = readerOf([...others, ...shown, ...ours], scenario);

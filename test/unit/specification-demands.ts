@@ -24,7 +24,7 @@ const rows = (...all: readonly Row[]): readonly Demand[] =>
   }));
 
 const INSTALL = 'unit/install.test.ts';
-const LIFECYCLE = 'cluster/lifecycle.test.ts';
+const LIFECYCLE = 'api/lifecycle.test.ts';
 const PATCHES = 'cluster/patches.test.ts';
 const SCALE = 'unit/construct-worker-scale.test.ts';
 const SECURITY = 'unit/construct-security.test.ts';
@@ -33,8 +33,8 @@ const RULES = 'monitoring/rules.test.ts';
 const ENDPOINT = 'cluster/metrics-endpoint.test.ts';
 const INIT = 'cluster/init-failure.test.ts';
 const CERTIFICATES = 'cluster/certificates.test.ts';
-const REFERENCES = 'cluster/references.test.ts';
-const CRDS = 'cluster/admission.test.ts';
+const REFERENCES = 'api/references.test.ts';
+const CRDS = 'api/admission.test.ts';
 const METRICS = 'unit/runner-metrics.test.ts';
 const DOCS = 'unit/construct-docs.test.ts';
 
@@ -188,9 +188,9 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
     ],
   ),
   'Other kinds': rows(
-    ['SiteUser', 'cluster/users.test.ts', 'a user is written once, and its status records it'],
-    ['SiteWorkspace, SiteDashboard, SiteDashboardChart', 'cluster/desk.test.ts', 'applied together, a chart is written before the dashboards and workspaces that show it'], // prettier-ignore
-    ['SiteBackup', 'cluster/backups.test.ts', 'one waits for its site and runs as soon as the site is Ready'], // prettier-ignore
+    ['SiteUser', 'api/users.test.ts', 'a user is written once, and its status records it'],
+    ['SiteWorkspace, SiteDashboard, SiteDashboardChart', 'api/desk.test.ts', 'applied together, a chart is written before the dashboards and workspaces that show it'], // prettier-ignore
+    ['SiteBackup', 'api/backups.test.ts', 'one waits for its site and runs as soon as the site is Ready'], // prettier-ignore
     ['SiteJob', 'cluster/jobs.test.ts', 'wait for their site, run once as soon as it is Ready, and report the result'], // prettier-ignore
   ),
   'Operator metrics': rows(
@@ -284,11 +284,11 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
     ['an operator pod that cannot start is not available', 'cluster/install.test.ts', 'becomes available under the restricted Pod Security Standard'], // prettier-ignore
     [
       'errors of admission webhooks',
-      'cluster/webhooks.test.ts',
+      'api/webhooks.test.ts',
       'every request passes, and the operator evaluates it afterwards',
       'Invalid requests are refused. When no webhook answers, requests pass (`failurePolicy: Ignore`) and the operator reports the problem in the status: a broken webhook would block recovery. Changes that give Secrets, ConfigMaps or claims to pods are refused then (`Fail`): nothing else checks the rights of their author.',
     ],
-    ['recovery: delete the webhook configurations, install again', 'cluster/webhooks.test.ts', 'and on again by applying the manifest: requests are reviewed again'], // prettier-ignore
+    ['recovery: delete the webhook configurations, install again', 'api/webhooks.test.ts', 'and on again by applying the manifest: requests are reviewed again'], // prettier-ignore
     ['failed init Job of a bench: `ready: false`, logs by `job-name`', INIT, 'is Failed with the script’s termination message, and no dependent object is created'], // prettier-ignore
     [
       'a failing Redis',

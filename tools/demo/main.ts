@@ -1,4 +1,4 @@
-import '../../runner/require-node.js';
+import '../../runner/kit/require-node.js';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

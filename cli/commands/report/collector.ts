@@ -10,7 +10,7 @@ import {
 import { OPERATOR, OPERATOR_SELECTOR, PORTS } from '../../../constructs/kit/operator-identity.js';
 import { isForbidden, isNotFound } from '../../../runner/api/api-error.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';
-import { VERSION } from '../../../runner/version.js';
+import { VERSION } from '../../../runner/kit/version.js';
 import type { ApiClient } from '../../kube/connect.js';
 import { ServedKinds } from '../../kube/discovery.js';
 import { serverMessageOf } from '../../kube/errors.js';

@@ -21,8 +21,6 @@ export function documentCleanup<R extends Deletable>(
 ): Cleanup<R> {
   return {
     needed: (resource) => resource.spec.deletionPolicy !== 'Retain' && !isReleased(resource),
-    reads: ['deletionPolicy', 'siteRef'],
-    left: ({ status }) => (status?.document === undefined ? [] : [`${doctype} ${status.document}`]),
     blockers(resource, reader) {
       if (isReleased(resource) || !hasSite(resource, reader)) return;
       const unfinished = unfinishedDocument(resource, documentOf, reader);

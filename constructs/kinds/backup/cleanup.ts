@@ -13,8 +13,6 @@ import { BackupDeleteChart } from './chart.js';
  */
 export const backupCleanup: Cleanup<SiteBackup> = {
   needed: deletes,
-  reads: ['deletionPolicy', 'siteRef', 'destination'],
-  left: ({ status }) => status?.backups?.map(({ location }) => `backup ${location}`) ?? [],
   blockers(backup, reader) {
     if (hasBegun(backup) && !siteOf(backup, reader)) {
       throw new Waiting(

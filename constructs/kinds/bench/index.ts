@@ -14,7 +14,7 @@ import type { Kind } from '../../kit/kind.js';
 import { retainsData } from '../../kit/deletion-policy.js';
 import { normalHost } from '../../kit/normal-form.js';
 import { benchNames } from '../../kit/names.js';
-import { keyOf, type KubeObject } from '../../kit/object.js';
+import { keyOf } from '../../kit/object.js';
 import {
   ConfigMap,
   Deployment,
@@ -92,10 +92,9 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
   cleanup: {
     // A bench outlives its sites.
     needed: () => true,
-    reads: ['deletionPolicy'],
-    retainsData: retainsData,
+    retainsData,
     blockers({ metadata }, reader) {
-      const sites = reader.list(sitesOfBench, keyOf(metadata.namespace, metadata.name), nameOf);
+      const sites = reader.names(sitesOfBench, keyOf(metadata.namespace, metadata.name));
       if (sites.length === 0) return;
       const shown = sites.slice(0, 5).join(', ');
       const more = sites.length > 5 ? ` and ${sites.length - 5} more` : '';
@@ -109,7 +108,3 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
 });
 
 export const bench = benchWith(INTEGRATIONS);
-
-function nameOf(object: KubeObject): string {
-  return object.metadata.name;
-}

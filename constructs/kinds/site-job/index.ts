@@ -27,6 +27,6 @@ export const job: Kind<SiteJob, SiteJobInputs> = {
   probes: () => [],
   evaluate: evaluateJob,
   // What has been run cannot be taken back, and its Jobs go with it.
-  cleanup: { needed: () => false, reads: [], blockers: () => undefined, chart: () => undefined },
+  cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
   statusView: jobStatusView,
 };

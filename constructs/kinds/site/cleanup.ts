@@ -22,11 +22,6 @@ import { SiteDrop, type SiteDropProps } from './drop-job.js';
 export const siteCleanup: Cleanup<AppSite> = {
   // Also where the Job is skipped: the data is first taken from the site, or the garbage collector deletes it.
   needed: () => true,
-  reads: ['deletionPolicy', 'benchRef', 'siteName', 'dbConfig'],
-  left: ({ status }) =>
-    status?.database
-      ? [`database ${status.database.name} on ${status.database.host}`, 'its folder on the volume']
-      : [],
   retainsData,
   blockers(site, reader) {
     if (drops(site) && mayHaveData(site, reader) && !findBench(site, reader))

@@ -40,10 +40,9 @@ export function resolveSite(
   reader: ClusterReader,
   integrations: readonly Integration[] = INTEGRATIONS,
 ): SiteInputs {
-  refuseInvalidTemplates(site, undefined);
+  refuseInvalidTemplates(site);
   refuseSharedName(site, 'AppBench', reader);
   const read = readBench(site, reader);
-  refuseInvalidTemplates(site, read.model);
   const upgrade = resolveUpgrade(site, read.model, read.rolledOut, reader);
   const waitsForTurn = upgrade?.started === false;
   const model = waitsForTurn ? benchBefore(read.model, read.bench, upgrade.from) : read.model;
@@ -116,11 +115,10 @@ function configurationOf(
 }
 
 /** @throws Stalled */
-function refuseInvalidTemplates(site: AppSite, bench: BenchModel | undefined): void {
+function refuseInvalidTemplates(site: AppSite): void {
   const problems = siteTemplateProblems(site.spec, {
     benchName: site.spec.benchRef.name,
     metadataKeys: metadataKeysOf(site),
-    bench,
   });
   if (problems.length > 0) throw Stalled.invalid(problems);
 }

@@ -1,15 +1,11 @@
 import { createHash } from 'node:crypto';
-import { MAX_OBJECT_DEPTH, TooDeep } from './depth.js';
 
 /** Names that JavaScript lists before all others, in the order of their numbers. */
 const INDEX = /^(0|[1-9]\d*)$/;
 
-/**
- * JSON with sorted keys: equal values give equal text.
- * @throws TooDeep where the value nests deeper than any object of a cache
- */
+/** JSON with sorted keys: equal values give equal text. */
 export function canonicalJson(value: unknown): string {
-  return textOf(value, MAX_OBJECT_DEPTH) ?? '';
+  return textOf(value) ?? '';
 }
 
 /** A short hash of plain data: 16 hexadecimal digits, stable over versions and machines. */
@@ -28,17 +24,16 @@ export function hashOfText(canonical: string): string {
  * operator allocated.
  * @returns undefined for what JSON leaves out
  */
-function textOf(value: unknown, levels: number): string | undefined {
+function textOf(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (levels === 0) throw new TooDeep(MAX_OBJECT_DEPTH);
   if (Array.isArray(value)) {
     let items = '';
-    for (const item of value) items += `${items && ','}${textOf(item, levels - 1) ?? 'null'}`;
+    for (const item of value) items += `${items && ','}${textOf(item) ?? 'null'}`;
     return `[${items}]`;
   }
   let fields = '';
   for (const name of sortedNames(value)) {
-    const text = textOf((value as Readonly<Record<string, unknown>>)[name], levels - 1);
+    const text = textOf((value as Readonly<Record<string, unknown>>)[name]);
     if (text !== undefined) fields += `${fields && ','}${JSON.stringify(name)}:${text}`;
   }
   return `{${fields}}`;

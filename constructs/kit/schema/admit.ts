@@ -1,4 +1,3 @@
-import { cutBelow } from '../json/depth.js';
 import { defined } from '../json/defined.js';
 import { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from '../definition.js';
 import type { Problem } from '../errors.js';
@@ -39,8 +38,7 @@ export interface AdmitOptions {
  * Does with an object what the API server does by the kind's CRD: drops unknown fields, fills in
  * defaults, validates types, bounds and patterns, and runs the CEL rules where all of these left
  * the object sound. The object passed is left as it is. Metadata beyond the name, and the status,
- * which only the operator writes, pass through as they are. What nests too deep is cut before
- * anything else, and is a problem.
+ * which only the operator writes, pass through as they are.
  */
 export function admit(
   definition: KindDefinition,
@@ -48,7 +46,7 @@ export function admit(
   { group = DEFAULT_API_GROUP, old }: AdmitOptions = {},
 ): Admission {
   const root = compiled(definition);
-  const { apiVersion, kind, metadata, spec, status, ...rest } = cutBelow(object) as Readonly<
+  const { apiVersion, kind, metadata, spec, status, ...rest } = object as Readonly<
     Record<string, unknown>
   >;
   const pruned = Object.keys(rest);
@@ -59,11 +57,7 @@ export function admit(
     ...(stored(root, { spec }, '', pruned) as object),
   });
   // What was stored before a default came has it when it is read.
-  const earlier = old && cutBelow(old);
-  const before = earlier && {
-    ...earlier,
-    ...(stored(root, { spec: earlier.spec }, '', []) as object),
-  };
+  const before = old && { ...old, ...(stored(root, { spec: old.spec }, '', []) as object) };
   const found = [
     ...identityProblems(definition, evaluated, group),
     ...violations(root, evaluated, '', before),

@@ -1,5 +1,4 @@
 import type { Schema } from '../definition.js';
-import { MAX_DEPTH } from '../json/depth.js';
 import type { Problem } from '../errors.js';
 import { equal } from '../json/equal.js';
 import { isObject } from '../json/is-object.js';
@@ -11,7 +10,10 @@ import { boundProblem } from './value.js';
  * The bounds of an object whose fields the schema does not list, such as `affinity`. A structural
  * schema can say neither of them.
  */
-export const OPAQUE = { depth: MAX_DEPTH, bytes: 256 * 1024 } as const;
+export const OPAQUE = { depth: 64, bytes: 256 * 1024 } as const;
+
+/** The schema of a value of which only the bounds are known. */
+export const ANYTHING: Schema = { 'x-kubernetes-preserve-unknown-fields': true };
 
 /** Fields of an object, also of a newer CRD: each unknown one costs a warning. */
 const MAX_FIELDS = 1_000;

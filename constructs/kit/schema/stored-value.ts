@@ -3,22 +3,16 @@ import { fieldNode, fieldPath, type SchemaNode } from './node.js';
 
 /**
  * A copy of a value as the API server would store it: without unknown fields (their paths are added
- * to `pruned`),
- * without nulls where the schema does not allow them, with defaults.
- * Values of the wrong type stay as they are, for the validation to name.
+ * to `pruned`), without nulls where the schema does not allow them, with defaults. Values of the wrong
+ * type stay as they are, for the validation to name, and so does what the schema does not list.
  */
 export function stored(node: SchemaNode, value: unknown, path: string, pruned: string[]): unknown {
   if (Array.isArray(value)) {
     return value.map((item: unknown, i) =>
-      node.item ? stored(node.item, item, `${path}[${i}]`, pruned) : structuredClone(item),
+      node.item ? stored(node.item, item, `${path}[${i}]`, pruned) : item,
     );
   }
   return isObject(value) ? storedObject(node, value, path, pruned) : value;
-}
-
-/** Text and numbers need no copy, which costs more than all else of a large object. */
-function isPlain(value: unknown): boolean {
-  return typeof value !== 'object' || value === null;
 }
 
 function storedObject(
@@ -35,7 +29,7 @@ function storedObject(
     if (child && field !== null && field !== undefined) {
       fields.set(name, stored(child, field, fieldPath(path, name), pruned));
     } else if (keepsAsIs) {
-      fields.set(name, isPlain(field) ? field : structuredClone(field));
+      fields.set(name, field);
     } else if (!child) {
       pruned.push(fieldPath(path, name));
     }

@@ -26,6 +26,11 @@ export function typeProblem(schema: Schema, value: unknown, path: string): strin
   return `Invalid value: ${shown}: ${path} in body must be of type ${wanted}: ${shown}`;
 }
 
+/** What is wrong with a value that an enum does not allow. */
+export function enumProblem(allowed: readonly unknown[], value: unknown): string {
+  return `Unsupported value: ${quoted(value)}: supported values: ${allowed.map(quoted).join(', ')}`;
+}
+
 /** A bound that a value breaks. The message of a blocking one is complete. */
 export interface BoundProblem {
   readonly message: string;

@@ -6,7 +6,7 @@ import { oldField, oldItems } from './old-value.js';
 import { itemViolations } from './lists.js';
 import { quoted } from './quote.js';
 import type { Violation } from './violation.js';
-import { boundProblem, typeProblem } from './value.js';
+import { boundProblem, enumProblem, typeProblem } from './value.js';
 
 /**
  * Everything in which a value does not fit its schema, validation rules apart, in the words of the
@@ -75,8 +75,7 @@ function own({ schema, pattern }: SchemaNode, value: unknown, path: string): Vio
   const type = typeProblem(schema, value, path);
   if (type) found.push({ path, message: type, blocking: true });
   if (schema.enum && !schema.enum.includes(value)) {
-    const message = `Unsupported value: ${quoted(value)}: supported values: ${schema.enum.map(quoted).join(', ')}`;
-    found.push({ path, message, blocking: true });
+    found.push({ path, message: enumProblem(schema.enum, value), blocking: true });
   }
   const bound = boundProblem(schema, value, pattern);
   if (bound) {

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+
+import type { Rule } from '../../../../testbed/fault-proxy/faults.js';
+import { type Fault, WRITES_APART } from './fault.js';
+
+/** What happens to a leader: it dies, its process stops, or its calls get no answer. */
+type Harm = 'killed' | 'stopped' | 'cut off';
+
+/** A leader that is harmed in front of one of its writes, behind a proxy. */
+class HarmedLeader {
+  /** When its last write arrived at the proxy. */
+  lastWrite = -Infinity;
+  #writes = 0;
+  #isHarmed = false;
+  readonly #mended = Promise.withResolvers<undefined>();
+
+  constructor(
+    private readonly harm: Harm,
+    private readonly number: number,
+    private readonly signal: (name: NodeJS.Signals) => void,
+  ) {}
+
+  readonly rule: Rule = async ({ method, isWrite }) => {
+    if (method === 'GET') return undefined;
+    if (isWrite) {
+      this.lastWrite = performance.now();
+      if (this.#writes++ === this.number) this.begin();
+    }
+    if (this.#isHarmed && this.harm === 'cut off') await this.#mended.promise;
+    return undefined;
+  };
+
+  begin(): void {
+    if (this.#isHarmed) return;
+    this.#isHarmed = true;
+    if (this.harm === 'killed') this.signal('SIGKILL');
+    if (this.harm === 'stopped') this.signal('SIGSTOP');
+  }
+
+  mend(): void {
+    if (this.harm === 'stopped') this.signal('SIGCONT');
+    this.#mended.resolve(undefined);
+  }
+}
+
+/** The second replica takes over from a leader in the middle of its work, and they never write both. */
+function leader(harm: Harm): Fault {
+  return {
+    name: `the leader is ${harm}`,
+    moments: 3,
+    inject: async (stage, operation, moment) => {
+      const flags = [
+        '--leader-elect',
+        '--leader-elect-lease-duration=6s',
+        `--leader-election-namespace=${stage.namespace}`,
+      ];
+      await stage.end('SIGTERM');
+      const old = await stage.start(stage.proxy, flags);
+      await old.logged('elected');
+      const proxy = await stage.operators.proxy();
+      const next = await stage.start(proxy, flags);
+      let firstWriteOfNext = Infinity;
+      proxy.rule = ({ isWrite }) => {
+        if (isWrite) firstWriteOfNext = Math.min(firstWriteOfNext, performance.now());
+        return undefined;
+      };
+      const harmed = new HarmedLeader(harm, moment * WRITES_APART, (name) => old.kill(name));
+      stage.proxy.rule = harmed.rule;
+      await stage.world.begin(operation);
+      // An operation with few writes may end before its leader is harmed.
+      await Promise.race([next.logged('elected'), stage.world.done(operation)]);
+      harmed.begin();
+      await next.logged('elected');
+      await stage.world.done(operation);
+      harmed.mend();
+      const { code } = await old.exited;
+      if (harm !== 'killed') assert.equal(code, 1, 'it ends, and its Deployment restarts it');
+      assert.ok(harmed.lastWrite < firstWriteOfNext, 'it writes nothing after the next one');
+      await next.stop();
+      stage.proxy.rule = undefined;
+      await stage.start();
+      return operation;
+    },
+  };
+}
+
+export const LEADER_FAULTS: readonly Fault[] = [
+  leader('killed'),
+  leader('stopped'),
+  leader('cut off'),
+];
