@@ -40,15 +40,15 @@ export function redact(value: unknown, options: RedactOptions = {}, depth = 0): 
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= maxDepth) return '[too deep]';
-  if (value instanceof Date) return value.toJSON();
-  if (value instanceof Error) return text(`${value.name}: ${value.message}`);
-  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
   if (Array.isArray(value)) return value.map((item: unknown) => redact(item, options, depth + 1));
   return redactObject(value, options, depth);
 }
 
-function redactObject(object: object, options: RedactOptions, depth: number): object {
+function redactObject(object: object, options: RedactOptions, depth: number): unknown {
   const { text = redactText, omit } = options;
+  if (object instanceof Date) return object.toJSON();
+  if (object instanceof Error) return text(`${object.name}: ${object.message}`);
+  if (ArrayBuffer.isView(object)) return `[${object.byteLength} bytes]`;
   const { kind } = object as { readonly kind?: unknown };
   const entries = Object.entries(object).filter(([key]) => key !== omit);
   return Object.fromEntries(
