@@ -55,7 +55,7 @@ suite('golden scenarios', () => {
 
   test('are listed in a README', () => {
     const lines = scenarioNames().map(
-      (name) => `- [${name}](scenarios/${name}/cr.yaml): ${lowerFirst(titleOf(name))}`,
+      (name) => `- [${name}](scenarios/${name}/scenario.yaml): ${lowerFirst(titleOf(name))}`,
     );
     assertGolden(INDEX, `${INTRODUCTION}\n${lines.join('\n')}\n`);
   });
@@ -79,12 +79,15 @@ suite('a golden file that differs', () => {
 
 const INTRODUCTION = `# Golden scenarios
 
-What the operator makes of a bench and a site, as files to read. Each folder holds \`cr.yaml\` (what a user writes), \`objects.yaml\` (every object that
-comes of it, in the order in which they are applied) and \`status.yaml\` (what the resource then says of itself). \`cluster.yaml\` says what else there is in the
-cluster: settings of the operator, optional APIs, Secrets, the bench of a site. \`observed.yaml\` says how the children fare; without it all are ready.
+What the operator makes of a resource, as files to read. Each folder holds:
 
-\`node_modules/.bin/node --test dist/lib/test/golden/golden.test.js\` compares them byte for byte; \`UPDATE_GOLDEN=1\` rewrites them. To add one: a folder with
-\`README.md\` (its first line is the title) and \`cr.yaml\`.
+- \`scenario.yaml\`: the title, as a comment in its first line; what a user writes; a document \`kind: Cluster\`, with
+  settings of the operator, optional APIs, Secrets, the bench of a site; a document \`kind: Observed\`, with the health of
+  the children. Both are optional: all children are ready otherwise.
+- \`objects.yaml\`: every object that comes of it, in the order in which they are applied.
+- \`status.yaml\`: what the resource then says of itself.
+
+\`npm run test:unit\` compares the last two byte for byte; \`npm run goldens\` rewrites them.
 `;
 
 function lowerFirst(text: string): string {
@@ -122,12 +125,12 @@ function checkOwner(outcome: Outcome): void {
 }
 
 function checkFiles({ name, title }: Scenario): void {
-  assert.match(title, /^[A-Z]\S* .+[^.]$/, 'README.md begins with # and a title');
+  assert.match(title, /^[A-Z]\S* .+[^.]$/, 'scenario.yaml begins with # and a title');
   const files = readdirSync(`${SCENARIOS}${name}`);
   assert.deepEqual(
-    files.filter((file) => ![...WRITTEN, ...GENERATED].includes(file)),
+    files.filter((file) => ![WRITTEN, ...GENERATED].includes(file)),
     [],
     'surplus files',
   );
-  assert.ok(files.includes('cr.yaml'), 'cr.yaml');
+  assert.ok(files.includes(WRITTEN), WRITTEN);
 }

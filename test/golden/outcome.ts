@@ -13,7 +13,7 @@ import { deleting, reportOf, type Report } from '../../runner/reconcile/report.j
 import type { Status } from '../../runner/plan/resource-status.js';
 import { statusOf } from '../../runner/reconcile/status.js';
 import { memoize } from '../support/memoize.js';
-import { NOW, type ObservedFile, type Scenario } from './scenario.js';
+import { NOW, type Observed, type Scenario } from './scenario.js';
 
 /** What a scenario makes of one resource. */
 export interface Outcome {
@@ -89,7 +89,7 @@ function reconcile(
 
 function applyAndEvaluate(
   { kind, resource, reader }: Subject,
-  observed: ObservedFile,
+  observed: Observed,
 ): ReconcileResult {
   const inputs = kind.resolve(resource, reader);
   const stages = graphOf(kind, resource, (scope, id) =>
@@ -117,7 +117,7 @@ function passed(probe: Probe): ProbeResult {
   return { ok: true, message: '', ...('namespace' in probe ? { advisory: true } : {}) };
 }
 
-function cleanUp({ kind, resource, reader }: Subject, observed: ObservedFile): ReconcileResult {
+function cleanUp({ kind, resource, reader }: Subject, observed: Observed): ReconcileResult {
   kind.cleanup.blockers(resource, reader);
   const stages = graphOf(kind, resource, (scope, id) =>
     kind.cleanup.chart(scope, id, resource, reader),
@@ -153,13 +153,13 @@ export function graphOf(
 const MISSING: Health = { state: 'Missing', message: 'not created yet' };
 const READY: Health = { state: 'Ready', message: '' };
 
-function healthOf({ kind, metadata }: KubeObject, { children, but }: ObservedFile): Health {
+function healthOf({ kind, metadata }: KubeObject, { children, but }: Observed): Health {
   const otherwise = but?.[`${kind}/${metadata.name}`];
   return otherwise ?? (children === 'none' ? MISSING : READY);
 }
 
 /** What only helps is not waited for. */
-function pendingOf(kind: AnyKind, stages: readonly SynthStage[], observed: ObservedFile) {
+function pendingOf(kind: AnyKind, stages: readonly SynthStage[], observed: Observed) {
   const advisory = kind.owns.filter((owned) => owned.advisory).map(kindId);
   return stages
     .flatMap(({ objects }) => objects)
@@ -174,7 +174,7 @@ function pendingOf(kind: AnyKind, stages: readonly SynthStage[], observed: Obser
 
 function viewOf(
   stages: readonly SynthStage[],
-  observed: ObservedFile,
+  observed: Observed,
   kind: string,
   name: string,
 ): ChildView | undefined {

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, existsSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parse, parseAllDocuments } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { admit, type Admission } from '../../constructs/kit/schema/admit.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
-import type { KubeObject } from '../../constructs/kit/object.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/operator-settings.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { memoize } from '../support/memoize.js';
@@ -14,22 +14,23 @@ import { memoize } from '../support/memoize.js';
 export const SCENARIOS = fileURLToPath(
   new URL('../../../../test/golden/scenarios/', import.meta.url),
 );
-/** The files of a scenario: `WRITTEN` by a person, `GENERATED` by the test. */
-export const WRITTEN = ['README.md', 'cr.yaml', 'cluster.yaml', 'observed.yaml'];
+/** The files of a scenario: one `WRITTEN` by a person, the others `GENERATED` by the test. */
+export const WRITTEN = 'scenario.yaml';
 export const GENERATED = ['objects.yaml', 'status.yaml'];
 
 /** The moment of every scenario. */
 export const NOW = '2026-01-01T00:00:00Z';
 
-/** `cluster.yaml`: the objects of the cluster other than the resources. */
-export interface ClusterFile {
+/** The document of kind `Cluster`: what there is in the cluster besides the resources. */
+interface ClusterDocument {
+  readonly kind: 'Cluster';
   /** Scenario that this one differs from: objects that are the same there are only named. */
   readonly base?: string;
   /** What the operator's administrator decided. */
   readonly settings?: Partial<Settings>;
   /** Optional APIs that the cluster serves, as `<apiVersion>/<kind>`. */
   readonly serves?: readonly string[];
-  /** Further objects; ours are admitted like those of `cr.yaml`. */
+  /** Further objects; ours are admitted like the resources of the scenario. */
   readonly objects?: readonly KubeObject[];
   /** Whether the resources are being deleted. */
   readonly deleting?: boolean;
@@ -37,8 +38,8 @@ export interface ClusterFile {
   readonly status?: Readonly<Record<string, unknown>>;
 }
 
-/** `observed.yaml`: what has become of the children. */
-export interface ObservedFile {
+/** The document of kind `Observed`: what has become of the children. */
+export interface Observed {
   /** `ready`: all that are not in `but`; `none`: not one is there. @default ready */
   readonly children?: 'ready' | 'none';
   /** The children with another health, by `<kind>/<name>`. */
@@ -55,7 +56,7 @@ export interface ObservedFile {
 
 export interface Scenario {
   readonly name: string;
-  /** The heading of its README; empty if the first line is none. */
+  /** The first line, a comment; empty if it is none. */
   readonly title: string;
   readonly base: string | undefined;
   readonly admissions: readonly Admission[];
@@ -63,7 +64,7 @@ export interface Scenario {
   readonly serves: readonly string[];
   readonly objects: readonly KubeObject[];
   readonly deleting: boolean;
-  readonly observed: ObservedFile;
+  readonly observed: Observed;
 }
 
 export function scenarioNames(): readonly string[] {
@@ -71,20 +72,22 @@ export function scenarioNames(): readonly string[] {
 }
 
 export const readScenario = memoize((name: string): Scenario => {
-  const reader: ClusterFile = readYaml(name, 'cluster.yaml') ?? {};
-  const written = parseAllDocuments(read(name, 'cr.yaml')).map(plain);
-  const { deleting = false, status } = reader;
+  const documents = documentsOf(name);
+  const cluster = documents.find(isCluster) ?? { kind: 'Cluster' };
+  const { deleting = false, status } = cluster;
   const before = status ? { status } : {};
   return {
     name,
     title: titleOf(name),
-    base: reader.base,
-    admissions: written.map((object, at) => admitted({ ...object, ...before }, deleting, at)),
-    settings: { ...DEFAULT_SETTINGS, ...reader.settings },
-    serves: reader.serves ?? [],
-    objects: (reader.objects ?? []).map((object, at) => clusterObject(object, at)),
+    base: cluster.base,
+    admissions: resourcesOf(documents).map((object, at) =>
+      admitted({ ...object, ...before }, deleting, at),
+    ),
+    settings: { ...DEFAULT_SETTINGS, ...cluster.settings },
+    serves: cluster.serves ?? [],
+    objects: (cluster.objects ?? []).map((object, at) => clusterObject(object, at)),
     deleting,
-    observed: readYaml(name, 'observed.yaml') ?? {},
+    observed: documents.find(isObserved) ?? {},
   };
 });
 
@@ -95,35 +98,43 @@ export function wordOf({ singular }: KindDefinition): string {
 
 /** The spec of the scenario `<kind>-minimal`, as the user wrote it. */
 export function minimalSpec(definition: KindDefinition): Readonly<Record<string, unknown>> {
-  const manifest = parse(read(`${wordOf(definition)}-minimal`, 'cr.yaml')) as {
-    readonly spec: Readonly<Record<string, unknown>>;
-  };
-  return manifest.spec;
+  const [manifest] = resourcesOf(documentsOf(`${wordOf(definition)}-minimal`));
+  if (!manifest) throw new Error('no resource');
+  return (manifest as Resource).spec as Readonly<Record<string, unknown>>;
 }
 
-/** The fields that the README of the scenario `<kind>-everything` lists below a heading, sorted. */
+/** The fields that comments of the scenario `<kind>-everything` list below a line, sorted. */
 export function listedFields(definition: KindDefinition, heading: string): readonly string[] {
-  const [, section = ''] = read(`${wordOf(definition)}-everything`, 'README.md').split(
-    `\n## ${heading}\n`,
-  );
-  const [own = ''] = section.split('\n## ');
-  return [...own.matchAll(/^- `(spec[^`]+)`/gm)].map(([, field = '']) => field).sort();
+  const [, below = ''] = read(`${wordOf(definition)}-everything`).split(`\n# ${heading}:\n`);
+  const [own = ''] = below.split(/\n# [A-Z].*:\n|\n[^#]/);
+  return [...own.matchAll(/^# - `(spec[^`]+)`/gm)].map(([, field = '']) => field).sort();
 }
 
 export function titleOf(name: string): string {
-  return /^# (.*)/.exec(read(name, 'README.md'))?.[1] ?? '';
+  return /^# (.*)/.exec(read(name))?.[1] ?? '';
 }
 
-export function read(name: string, file: string): string {
-  return readFileSync(`${SCENARIOS}${name}/${file}`, 'utf8');
+function read(name: string): string {
+  return readFileSync(`${SCENARIOS}${name}/${WRITTEN}`, 'utf8');
 }
 
-function readYaml(name: string, file: string): unknown {
-  return existsSync(`${SCENARIOS}${name}/${file}`) ? parse(read(name, file)) : undefined;
+type Document = KubeObject | ClusterDocument | (Observed & { readonly kind: 'Observed' });
+
+function documentsOf(name: string): readonly Document[] {
+  return parseAllDocuments(read(name)).map((document) => document.toJS() as Document);
 }
 
-function plain(document: { toJS(): unknown }): KubeObject {
-  return document.toJS() as KubeObject;
+function isCluster(document: Document): document is ClusterDocument {
+  return document.kind === 'Cluster';
+}
+
+function isObserved(document: Document): document is Observed & { readonly kind: 'Observed' } {
+  return document.kind === 'Observed';
+}
+
+/** The resources that the scenario is about: all other documents. */
+function resourcesOf(documents: readonly Document[]): readonly KubeObject[] {
+  return documents.filter((one) => !isCluster(one) && !isObserved(one)) as readonly KubeObject[];
 }
 
 /** What the API server stores when a user applies a manifest in namespace `default`. */

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 
 import type { Rule } from '../../../../testbed/fault-proxy/faults.js';
-import { type Fault, WRITES_APART } from './fault.js';
+import { type Fault, nameOfWrite, WRITES_APART } from './fault.js';
 
 /** What happens to a leader: it dies, its process stops, or its calls get no answer. */
 type Harm = 'killed' | 'stopped' | 'cut off';
 
 /** A leader that is harmed in front of one of its writes, behind a proxy. */
 class HarmedLeader {
-  /** When its last write arrived at the proxy. */
-  lastWrite = -Infinity;
-  #writes = 0;
+  /** Its writes, with the time at which they arrived at the proxy. */
+  readonly writes: (readonly [at: number, what: string])[] = [];
   #isHarmed = false;
   readonly #mended = Promise.withResolvers<undefined>();
 
@@ -20,11 +19,11 @@ class HarmedLeader {
     private readonly signal: (name: NodeJS.Signals) => void,
   ) {}
 
-  readonly rule: Rule = async ({ method, isWrite }) => {
-    if (method === 'GET') return undefined;
-    if (isWrite) {
-      this.lastWrite = performance.now();
-      if (this.#writes++ === this.number) this.begin();
+  readonly rule: Rule = async (call) => {
+    if (call.method === 'GET') return undefined;
+    if (call.isWrite) {
+      if (this.writes.length === this.number) this.begin();
+      this.writes.push([performance.now(), nameOfWrite(call)]);
     }
     if (this.#isHarmed && this.harm === 'cut off') await this.#mended.promise;
     return undefined;
@@ -75,7 +74,8 @@ function leader(harm: Harm): Fault {
       harmed.mend();
       const { code } = await old.exited;
       if (harm !== 'killed') assert.equal(code, 1, 'it ends, and its Deployment restarts it');
-      assert.ok(harmed.lastWrite < firstWriteOfNext, 'it writes nothing after the next one');
+      const late = harmed.writes.filter(([at]) => at > firstWriteOfNext);
+      assert.deepEqual(late, [], 'it writes nothing after the next one');
       await next.stop();
       stage.proxy.rule = undefined;
       await stage.start();
