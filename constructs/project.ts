@@ -26,6 +26,3 @@ export const IMAGE_REPOSITORY = `${registry}/${owner}/${name}`;
 
 /** The repository of the chart: `helm install app-operator oci://…/charts/app-operator`. */
 export const CHART_REPOSITORY = `${registry}/${owner}/charts`;
-
-/** The image of the OLM bundle, without a tag. */
-export const BUNDLE_REPOSITORY = `${IMAGE_REPOSITORY}-bundle`;

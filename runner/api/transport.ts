@@ -1,6 +1,5 @@
-import type { Dispatcher } from 'undici';
+import { Agent, ProxyAgent, Socks5ProxyAgent, type Dispatcher } from 'undici';
 import type { Endpoint } from './endpoint.js';
-import { Agent, loadUndici } from './undici.js';
 
 /** The connections to one endpoint. */
 export interface Transport {
@@ -46,7 +45,6 @@ function dispatcher(
   };
   const { proxyUrl } = endpoint;
   if (proxyUrl === undefined) return new Agent({ ...common, connect });
-  const { ProxyAgent, Socks5ProxyAgent } = loadUndici();
   if (proxyUrl.startsWith('socks')) {
     return new Socks5ProxyAgent(proxyUrl, { ...common, requestTls: connect });
   }

@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseAllDocuments } from 'yaml';
 
 import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { monitoringObjects } from '../../constructs/monitoring/objects.js';
-import { VERSION } from '../../runner/kit/version.js';
-import { projectRoot } from '../../testbed/project-root.js';
-import { bundleFiles } from '../../tools/release/olm-bundle.js';
 import { ANOTHER_OPERATOR, selects, selectorsIn } from '../support/operator-selectors.js';
 import { install, the } from './install-manifest.js';
 
@@ -43,24 +39,6 @@ describe('in a namespace shared with other operators', () => {
       'Service',
     ]);
     assertOnlyOurs(installed, labelsOf(deployment));
-  });
-
-  test('so do those of the OLM bundle', () => {
-    const files = bundleFiles({ root: projectRoot(), version: VERSION, date: '2026-01-02' });
-    const objects = [...files]
-      .filter(([name]) => name.startsWith('manifests/'))
-      .flatMap(([, text]) => parseAllDocuments(text).map((one) => one.toJS() as KubeObject));
-    const csv = objects.find(({ kind }) => kind === 'ClusterServiceVersion') as unknown as {
-      readonly spec: {
-        readonly install: { readonly spec: { readonly deployments: readonly Workload[] } };
-      };
-    };
-    const [operator] = csv.spec.install.spec.deployments;
-    assert.ok(operator);
-    const { selector: _, ...spec } = operator.spec;
-    const own = { ...the(installed, 'Deployment', OPERATOR.deployment), spec };
-    const others = objects.filter(({ kind }) => kind !== 'ClusterServiceVersion');
-    assertOnlyOurs([own, ...others], labelsOf(operator));
   });
 
   test('the ServiceMonitor selects the Service of the metrics only', () => {

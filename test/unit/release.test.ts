@@ -4,25 +4,12 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 
-import { OPERATOR } from '../../constructs/kit/operator-identity.js';
-import {
-  CHART_REPOSITORY,
-  IMAGE_REPOSITORY,
-  PROJECT,
-  SOURCE_URL,
-} from '../../constructs/project.js';
-import type { KubeObject } from '../../constructs/kit/object.js';
+import { CHART_REPOSITORY, IMAGE_REPOSITORY, PROJECT } from '../../constructs/project.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { VERSION } from '../../runner/kit/version.js';
 import { projectRoot } from '../../testbed/project-root.js';
 import { releaseOf } from '../../tools/generate/packages/changelog.js';
-import { ACCEPTED, Findings } from '../../tools/release/accepted.js';
 import { baseOf } from '../../tools/release/image.js';
-import { krewManifest } from '../../tools/release/krew.js';
-import { bundleFiles } from '../../tools/release/olm-bundle.js';
-import { withBase, withValidIds } from '../../tools/release/sbom.js';
-import { strict } from '../../tools/release/schemas.js';
-import { install, the } from './install-manifest.js';
 
 const ROOT = projectRoot();
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
@@ -146,163 +133,6 @@ test('the chart has the annotations of Artifact Hub', () => {
   );
   assert.equal(list('images')[0]?.['image'], `${IMAGE_REPOSITORY}:${VERSION}`);
   assert.ok(list('changes').length > 0);
-});
-
-describe('the OLM bundle', () => {
-  const files = bundleFiles({ root: ROOT, version: VERSION, date: '2026-01-02' });
-  const parsed = (name: string): Record<string, unknown> =>
-    parse(files.get(name) ?? '') as Record<string, unknown>;
-  const csv = parsed('manifests/app-operator.clusterserviceversion.yaml') as unknown as {
-    readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
-    readonly spec: {
-      readonly customresourcedefinitions: { readonly owned: readonly { readonly name: string }[] };
-      readonly install: {
-        readonly spec: Readonly<
-          Record<
-            'clusterPermissions' | 'permissions',
-            readonly { readonly rules: unknown; readonly serviceAccountName: string }[]
-          >
-        > & { readonly deployments: readonly { readonly name: string; readonly spec: unknown }[] };
-      };
-    };
-  };
-  const installed = install({ image: `${IMAGE_REPOSITORY}:${VERSION}`, webhooks: false });
-
-  test('gives the operator the rights and the Deployment of an installation without webhooks', () => {
-    const { clusterPermissions, permissions, deployments } = csv.spec.install.spec;
-    const rules = (kind: string, name: string) => the(installed, kind, name).rules;
-    const serviceAccountName = OPERATOR.serviceAccount;
-    assert.deepEqual(clusterPermissions, [
-      { serviceAccountName, rules: rules('ClusterRole', OPERATOR.managerRole) },
-    ]);
-    assert.deepEqual(permissions, [{ serviceAccountName, rules: rules('Role', OPERATOR.ownRole) }]);
-    const [deployment] = deployments;
-    assert.deepEqual(deployment?.spec, the(installed, 'Deployment', OPERATOR.deployment).spec);
-  });
-
-  test('owns each CRD, has it, and an example of its kind', () => {
-    const names = csv.spec.customresourcedefinitions.owned.map(({ name }) => name);
-    assert.equal(names.length, DEFINITIONS.length);
-    for (const name of names) {
-      assert.deepEqual(parsed(`manifests/${name}.yaml`), parse(read(`dist/crds/${name}.yaml`)));
-    }
-    const examples = JSON.parse(csv.metadata.annotations['alm-examples'] ?? '') as KubeObject[];
-    assert.deepEqual(
-      examples.map(({ kind }) => kind),
-      DEFINITIONS.map(({ kind }) => kind),
-    );
-  });
-
-  test('leaves nothing of an installation out', () => {
-    const inCsv = [
-      'Namespace',
-      'ServiceAccount',
-      'Deployment',
-      'RoleBinding',
-      'ClusterRoleBinding',
-    ];
-    const rest = installed.filter(
-      ({ kind, metadata }) =>
-        !inCsv.includes(kind) &&
-        metadata.name !== OPERATOR.managerRole &&
-        metadata.name !== OPERATOR.ownRole,
-    );
-    assert.equal(
-      [...files.keys()].filter((name) => name.startsWith('manifests/')).length,
-      rest.length + 1,
-    );
-  });
-});
-
-test('the manifest of the plug-in names the archive and its checksum', () => {
-  const manifest = parse(krewManifest('1.2.3', 'a.tar.gz', 'abc')) as {
-    readonly spec: {
-      readonly version: string;
-      readonly platforms: readonly Readonly<Record<string, unknown>>[];
-    };
-  };
-  const [platform] = manifest.spec.platforms;
-  assert.equal(manifest.spec.version, 'v1.2.3');
-  assert.equal(platform?.['uri'], `${SOURCE_URL}/releases/download/v1.2.3/a.tar.gz`);
-  assert.equal(platform['sha256'], 'abc');
-  const { bin } = JSON.parse(read('package.json')) as {
-    readonly bin: Readonly<Record<string, string>>;
-  };
-  assert.equal(platform['bin'], bin['kubectl-appbench']);
-});
-
-describe('the SBOM', () => {
-  test('has identifiers that SPDX allows', () => {
-    assert.equal(withValidIds('"SPDXRef-a_b" "a_b"'), '"SPDXRef-a-b" "a_b"');
-  });
-
-  test('names the base image by digest', () => {
-    const document = {
-      creationInfo: {},
-      documentDescribes: ['r'],
-      packages: [],
-      relationships: [],
-    };
-    const { packages, relationships } = withBase(document, 'node:24@sha256:ab');
-    assert.deepEqual(
-      packages.map(({ name, versionInfo }) => [name, versionInfo]),
-      [['node:24', 'sha256:ab']],
-    );
-    assert.deepEqual(relationships, [
-      {
-        spdxElementId: 'r',
-        relationshipType: 'DESCENDANT_OF',
-        relatedSpdxElement: 'SPDXRef-Base-Image',
-      },
-    ]);
-  });
-});
-
-test('schemas refuse unknown fields, but not where Kubernetes keeps them', () => {
-  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-  assert.deepEqual(
-    strict({
-      type: 'object',
-      properties: {
-        port: { 'x-kubernetes-int-or-string': true },
-        any: { ...open, properties: {} },
-        nullable: { type: 'string', nullable: true },
-      },
-    }),
-    {
-      type: 'object',
-      additionalProperties: false,
-      properties: {
-        port: { type: ['integer', 'string'] },
-        any: { type: 'object', properties: {} },
-        nullable: { type: ['string', 'null'] },
-      },
-    },
-  );
-});
-
-describe('what linters report', () => {
-  const accepted = [{ tool: 'lint', finding: /one/, why: 'a test' }];
-
-  test('is kept where the list has it, and refused elsewhere', () => {
-    const findings = new Findings(accepted);
-    assert.throws(() => findings.add('lint', ['one', 'two']), /^Error: lint:\n {2}two$/);
-    assert.throws(() => findings.add('other', ['one']), /other/);
-    assert.equal(findings.add('lint', ['one']), ', 1 kept');
-  });
-
-  test('must match each entry of the list, once its tool has run', () => {
-    const findings = new Findings(accepted);
-    assert.deepEqual(findings.unused(), []);
-    findings.add('lint', []);
-    assert.deepEqual(findings.unused(), accepted);
-    findings.add('lint', ['one']);
-    assert.deepEqual(findings.unused(), []);
-  });
-
-  test('is kept for a reason', () => {
-    for (const { why } of ACCEPTED) assert.match(why, /^[a-z].{20,}[^.]$/);
-  });
 });
 
 test('the base of kustomizations is the install manifest', () => {

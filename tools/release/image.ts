@@ -1,6 +1,6 @@
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { BUNDLE_REPOSITORY, PROJECT, SOURCE_URL } from '../../constructs/project.js';
+import { PROJECT, SOURCE_URL } from '../../constructs/project.js';
 import { run } from '../../testbed/controlplane/run.js';
 import { type Build, buildDockerfile } from '../../testbed/images/dockerfile.js';
 import type { Release } from './release.js';
@@ -8,15 +8,6 @@ import { writeTar, writeTarGz } from './tar.js';
 import { ensureTool } from './tools.js';
 
 export const ARCHITECTURES = ['amd64', 'arm64'] as const;
-
-/** An image in the registry of this machine. */
-export interface PushedImage {
-  /** With its tag. */
-  readonly reference: string;
-  readonly digest: string;
-  /** The same, by digest. */
-  readonly exact: string;
-}
 
 /** A path in a release's registry in place of the real one. */
 function local({ registry }: Release, repository: string): string {
@@ -82,7 +73,7 @@ export async function buildLayer(
   return { layer, build };
 }
 
-/** Pushes the image for each architecture, and an index of them. */
+/** Pushes the image for each architecture, and an index of them. @returns its reference by digest */
 export async function pushImage(
   release: Release,
   {
@@ -96,7 +87,7 @@ export async function pushImage(
     readonly base: string;
     readonly tag: string;
   },
-): Promise<PushedImage> {
+): Promise<string> {
   const repository = local(release, `${PROJECT.registry}/${PROJECT.owner}/${PROJECT.name}`);
   const references: string[] = [];
   for (const architecture of ARCHITECTURES) {
@@ -106,49 +97,42 @@ export async function pushImage(
     const appended = await crane(...append, '--new_tag', to);
     references.push(await crane('mutate', appended, ...configFlags(release, build), '--tag', to));
   }
-  return pushed(`${repository}:${tag}`, await index(`${repository}:${tag}`, references));
-}
-
-/** The image of the OLM bundle: its files, for any architecture. */
-export async function pushBundle(release: Release, folder: string): Promise<PushedImage> {
-  const layer = path.join(release.scratch, 'bundle.tar.gz');
-  await writeTarGz(layer, folder, ['manifests', 'metadata']);
-  const reference = `${local(release, BUNDLE_REPOSITORY)}:${release.version}`;
-  const append = ['append', '--oci-empty-base', '--new_layer', layer, '--new_tag', reference];
-  const dockerfile = await readFile(path.join(folder, 'Dockerfile'), 'utf8');
-  const labels = [...dockerfile.matchAll(/^LABEL (\S+)$/gm)].map(([, label = '']) => label);
-  const flags = labels.flatMap((label) => ['--label', label]);
-  return pushed(
-    reference,
-    await crane('mutate', await crane(...append), ...flags, '--tag', reference),
-  );
+  return index(`${repository}:${tag}`, references);
 }
 
 /** Checks each blob and digest of an image. */
-export async function validateImage({ exact }: PushedImage): Promise<void> {
-  await crane('validate', '--remote', exact);
+export async function validateImage(image: string): Promise<void> {
+  await crane('validate', '--remote', image);
 }
 
 /** The architectures of an index. */
-export async function platformsOf({ exact }: PushedImage): Promise<readonly string[]> {
-  const manifest = JSON.parse(await run(await ensureTool('crane'), ['manifest', exact])) as {
+export async function platformsOf(image: string): Promise<readonly string[]> {
+  const manifest = JSON.parse(await run(await ensureTool('crane'), ['manifest', image])) as {
     readonly manifests: readonly { readonly platform: Readonly<Record<string, string>> }[];
   };
   return manifest.manifests.map(({ platform }) => `${platform['os']}/${platform['architecture']}`);
 }
 
+/** Copies an image from the registry of this machine. @returns its reference by digest */
+export async function copyImage(
+  release: Release,
+  image: string,
+  registry: string,
+): Promise<string> {
+  const to = image.replace(release.registry, registry);
+  const tagged = to.replace(/@.*/, `:${release.version}`);
+  if (to !== image) await crane('copy', image, tagged);
+  return to;
+}
+
 /** Writes an image as an OCI layout. */
-export async function saveImage({ exact }: PushedImage, folder: string): Promise<void> {
-  await crane('pull', '--format', 'oci', exact, folder);
+export async function saveImage(image: string, folder: string): Promise<void> {
+  await crane('pull', '--format', 'oci', image, folder);
 }
 
 async function index(tag: string, references: readonly string[]): Promise<string> {
   const manifests = references.flatMap((reference) => ['--manifest', reference]);
   return crane('index', 'append', ...manifests, '--tag', tag);
-}
-
-function pushed(reference: string, exact: string): PushedImage {
-  return { reference, digest: exact.slice(exact.indexOf('@') + 1), exact };
 }
 
 function configFlags({ version, base }: Release, { config }: Build): string[] {

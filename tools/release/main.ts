@@ -1,9 +1,8 @@
 /**
- * Makes everything that a release publishes, in `dist/release/`, and checks each artifact with the tools of
- * those who use it.
+ * Makes the image, the manifests, the chart and the npm package of a release in `dist/release/`, and pushes them.
  *
  *     npm run release -- --dry-run             publish to a registry on this machine, which ends with it
- *     npm run release -- --dry-run --strict    fail also where a check is left out for lack of its tool
+ *     npm run release -- --dry-run --strict    fail where the base image cannot be read
  *     npm run release                          publish: for the workflow, on a tag
  */
 import '../../runner/kit/require-node.js';
@@ -16,7 +15,6 @@ import { PROJECT } from '../../constructs/project.js';
 import { VERSION } from '../../runner/kit/version.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { projectRoot } from '../../testbed/project-root.js';
-import { releaseOf } from '../generate/packages/changelog.js';
 import { baseOf } from './image.js';
 import { startRegistry } from './registry.js';
 import type { Release } from './release.js';
@@ -42,7 +40,7 @@ function refuseOutsideOfWorkflow(): void {
   );
 }
 
-async function main(): Promise<number> {
+async function main(): Promise<void> {
   const dryRun = values['dry-run'];
   if (!dryRun) refuseOutsideOfWorkflow();
   const out = path.join(root, 'dist', 'release');
@@ -56,14 +54,13 @@ async function main(): Promise<number> {
       out,
       scratch,
       version: VERSION,
-      date: releaseOf(read('CHANGELOG.md'), VERSION).date,
       base: baseOf(read('Dockerfile')),
       registry: registry.address,
     };
-    return await runSteps(release, { dryRun, strict: values.strict || !dryRun });
+    await runSteps(release, { dryRun, strict: values.strict || !dryRun });
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
-process.exitCode = await main();
+await main();

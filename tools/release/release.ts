@@ -11,16 +11,11 @@ export interface Release {
   /** Folder for files that are no artifacts; removed at the end. */
   readonly scratch: string;
   readonly version: string;
-  /** From the changelog: `YYYY-MM-DD`. */
-  readonly date: string;
   /** The base image by digest, as the Dockerfile names it. */
   readonly base: string;
   /** Registry on this machine, which stands for the real one: `127.0.0.1:PORT`. */
   readonly registry: string;
 }
-
-/** A step's result in one line. */
-export type Summary = string;
 
 /** The checksum of a file, in hexadecimal. */
 export async function sha256(file: string): Promise<string> {
