@@ -94,6 +94,15 @@ describe('the messages of the pods of an unhealthy child', () => {
     assert.equal(calls(), 2, 'after half a minute');
   });
 
+  test('the newest answers are kept when there are too many', async () => {
+    const { answers, calls } = counted();
+    const failed = Array.from({ length: 1_002 }, (_, index) => ({ ...FAILED, uid: `u${index}` }));
+    for (const child of failed) await answers.explain(child);
+    const before = calls();
+    for (const child of failed.slice(2)) await answers.explain(child);
+    assert.equal(calls(), before);
+  });
+
   test('slow children that were not read are read soon, one after the other', async () => {
     const { answers, clock, calls } = counted();
     await answers.explain(running('u1'));
