@@ -112,6 +112,8 @@ export class DependencyTracker {
       },
       passed: (since, delayMs = 0, together) => {
         const end = Date.parse(since) + delayMs;
+        // A status can hold any text: what is no time would never be due.
+        if (Number.isNaN(end)) return true;
         const at = together === undefined || delayMs === 0 ? end : aligned(end, delayMs, together);
         const passed = at <= now();
         if (!passed) dueAt = Math.min(dueAt, at);

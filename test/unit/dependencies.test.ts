@@ -278,6 +278,15 @@ describe('time', () => {
     assert.equal(commit(), Infinity);
   });
 
+  test('a text that is no time is due at once, and is not awaited', () => {
+    const { reader, commit } = dependencies.track('Thing/ns/a');
+    for (const text of ['', 'yesterday', '2026-13-01T00:00:00Z']) {
+      assert.equal(reader.passed(text, 60_000), true, text);
+      assert.equal(reader.passed(text, 60_000, 'shop'), true, text);
+    }
+    assert.equal(commit(), Infinity);
+  });
+
   test('simultaneous callers get one moment, at most half the time sooner or later', () => {
     const delayMs = 600_000;
     const minutes = Array.from({ length: 20 }, (_, minute) => String(minute).padStart(2, '0'));
