@@ -258,6 +258,11 @@ export interface StatusResult {
 export interface Cleanup<R extends Resource> {
   /** Whether the deletion needs work: such a resource gets a finalizer. */
   needed(resource: R): boolean;
+  /**
+   * The data outside of the namespace that the cleanup was to delete, in words. It stays where the
+   * namespace is deleted: nothing can run there any more. @default none
+   */
+  leftOutside?(resource: R): readonly string[];
   /** Whether the children that hold data outlive the resource. @default no child holds data */
   retainsData?(resource: R): boolean;
   /**

@@ -128,9 +128,9 @@ export class CleanupReconciler {
       if (plan.stages.length === 0) return undefined;
       return await this.#runCleanup(resource, plan);
     } catch (error) {
+      if (!isNamespaceTerminating(error)) throw error;
       // No Job can run in a terminating namespace, and all its objects are deleted anyway.
-      if (isNamespaceTerminating(error)) return undefined;
-      throw error;
+      return { ...FINALIZED, orphaned: this.props.kind.cleanup.leftOutside?.(resource) ?? [] };
     }
   }
 

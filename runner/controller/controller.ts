@@ -205,6 +205,7 @@ export class Controller {
     if (written.length > 0) line.info('children changed', { changes: written });
     if (report.finalized) {
       line.info('finalizer removed');
+      this.#reportOrphaned(report, line);
       return;
     }
     const current = this.#resource(key);
@@ -220,6 +221,14 @@ export class Controller {
       key,
       Math.min(postponedMs ?? Infinity, report.requeueAfterMs ?? Infinity, resync),
     );
+  }
+
+  /** In a terminating namespace no event can be recorded. */
+  #reportOrphaned({ orphaned = [] }: Report, line: Logger): void {
+    if (orphaned.length === 0) return;
+    this.props.metrics.orphaned(this.#kindName, orphaned.length);
+    const message = 'the namespace was deleted before the data of this resource: delete it by hand';
+    line.warn(message, { left: orphaned });
   }
 
   /** @returns milliseconds after which a minor update should be written, if it was postponed */

@@ -13,6 +13,10 @@ import { BackupDeleteChart } from './chart.js';
  */
 export const backupCleanup: Cleanup<SiteBackup> = {
   needed: deletes,
+  leftOutside: (backup) =>
+    deletes(backup) && 's3' in backup.spec.destination
+      ? (backup.status?.backups ?? []).map(({ location }) => `backup ${location}`)
+      : [],
   blockers(backup, reader) {
     if (hasBegun(backup) && !siteOf(backup, reader)) {
       throw new Waiting(

@@ -8,7 +8,7 @@ import type { Cleanup, ClusterReader } from '../../kit/kind.js';
 import { retainsData } from '../../kit/deletion-policy.js';
 import { isReleased } from '../../kit/annotations.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
-import { benchNames, siteNames } from '../../kit/names.js';
+import { benchNames, isServiceIn, siteNames } from '../../kit/names.js';
 import type { KubeObject } from '../../kit/object.js';
 import { Stage } from '../../kit/stage.js';
 import type { AppSite } from '../../api/site.js';
@@ -22,6 +22,18 @@ import { SiteDrop, type SiteDropProps } from './drop-job.js';
 export const siteCleanup: Cleanup<AppSite> = {
   // Also where the Job is skipped: the data is first taken from the site, or the garbage collector deletes it.
   needed: () => true,
+  leftOutside(site) {
+    const { database } = site.status ?? {};
+    const { mode } = site.spec.dbConfig;
+    // A prepared database is never dropped, and a database operator drops its own.
+    if (!database || !drops(site) || isReleased(site) || !['shared', 'dedicated'].includes(mode)) {
+      return [];
+    }
+    const { name, host } = database;
+    return isServiceIn(site.metadata.namespace ?? 'default', host)
+      ? []
+      : [`database and user ${name} on ${host}`];
+  },
   retainsData,
   blockers(site, reader) {
     if (drops(site) && mayHaveData(site, reader) && !findBench(site, reader))
