@@ -111,7 +111,7 @@ export class Applier {
     const { planned, live } = task;
     if (this.matches(planned, live)) return 'unchanged';
     const instead = live && this.#instead({ ...task, live });
-    if (live && instead === 'deleted') await this.delete(live);
+    if (live && instead === 'deleted') return this.delete(live);
     if (instead) return instead;
     try {
       return await this.#write(task);
@@ -369,16 +369,22 @@ export class Applier {
     return child;
   }
 
-  /** Deletes this object, but not another one of its name. An object that does not exist is fine. */
-  async delete(child: Child): Promise<void> {
-    const { client } = this.props;
+  /**
+   * Deletes this object, but not another one of its name. An object that does not exist is fine.
+   * @returns `skipped` if another object has its name
+   */
+  async delete(child: Child): Promise<'deleted' | 'skipped'> {
+    const { client, children } = this.props;
+    children.deletes(child);
     try {
       await client.request('DELETE', resourcePath(child.kind, child.namespace, child.name), {
         body: { propagationPolicy: 'Background', preconditions: { uid: child.uid } },
       });
     } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
+      if (isConflict(error)) return 'skipped';
+      if (!isNotFound(error)) throw error;
     }
+    return 'deleted';
   }
 }
 

@@ -95,8 +95,12 @@ export class Pruner {
     const surplus = others
       .filter((child) => mayDeleteChild(child) && !(child.kind.deletedLast && hasEarlier))
       .reverse();
-    for (const child of surplus) await this.props.applier.delete(child);
-    return surplus.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'deleted' }));
+    const changes: ChangeSetEntry[] = [];
+    for (const child of surplus) {
+      const change = await this.props.applier.delete(child);
+      changes.push({ kind: child.kind.kind, name: child.name, change });
+    }
+    return changes;
   }
 }
 

@@ -6,16 +6,25 @@ import { isNotFound } from '../api/api-error.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER, type Child } from '../cache/child.js';
-import type { ChildCache } from '../cache/child-cache.js';
+import type { ChildCache, EndedJob } from '../cache/child-cache.js';
 import { readRuns, type CompletedRuns } from '../cache/completed-runs.js';
 import { plannedOf, type Plan, type PlannedChild } from '../reconcile/plan.js';
 
 /** Whether a Job's run is known to have succeeded: it need not exist. */
 export function isRecorded(children: ChildCache, plan: Plan, planned: PlannedChild): boolean {
   const { name, run } = planned;
-  if (run === undefined) return false;
+  if (run === undefined || isDeletedByUser(children, plan, planned)) return false;
   const holder = plan.holder && children.get(plan.holder.id);
   return holder ? holder.runs[name] === run : endedJob(children, plan, planned) !== undefined;
+}
+
+/**
+ * Whether a user has deleted the Job of a plan after it had succeeded: it runs again. What the operator
+ * has not seen, such as a deletion while it did not run, counts as one by the TTL.
+ */
+function isDeletedByUser(children: ChildCache, plan: Plan, planned: PlannedChild): boolean {
+  const ended = endedJob(children, plan, planned);
+  return ended !== undefined && ended.deletedByUser && ended.job?.once !== true;
 }
 
 /** The deleted Job of a plan that had succeeded. */
@@ -23,7 +32,7 @@ export function endedJob(
   children: ChildCache,
   { owner }: Plan,
   { id, run }: PlannedChild,
-): Child | undefined {
+): EndedJob | undefined {
   const ended = run === undefined || owner === undefined ? undefined : children.ended(id);
   const isLive = children.get(id) !== undefined;
   return !isLive && ended?.run === run && ended?.controller === owner ? ended : undefined;
@@ -86,7 +95,9 @@ export class RunRecords {
     children.found(kind, live, deletion);
     const holder = children.get(plan.holder.id);
     const runs = readRuns(live.metadata.annotations?.[metadataKeys.completedRuns]);
-    if (runs[planned.name] === planned.run) return true;
+    if (runs[planned.name] === planned.run && !isDeletedByUser(children, plan, planned)) {
+      return true;
+    }
     const earlier = earlierThan(plan, planned);
     const kept = Object.entries(runs).filter(([job]) => earlier.has(job));
     if (holder && kept.length < Object.keys(runs).length) {
@@ -123,7 +134,7 @@ export class RunRecords {
   /** A Job that is being deleted has succeeded, too. */
   #hasSucceeded(plan: Plan, planned: PlannedChild): boolean {
     const { children } = this.props;
-    if (planned.run === undefined) return false;
+    if (planned.run === undefined || isDeletedByUser(children, plan, planned)) return false;
     const child = children.get(planned.id) ?? endedJob(children, plan, planned);
     return child?.run === planned.run && child.job?.succeeded === true;
   }

@@ -57,6 +57,10 @@ export interface Child {
         readonly once: boolean;
         /** Also where it is being deleted since. */
         readonly succeeded: boolean;
+        /** When its TTL ends, in milliseconds since 1970. @default it has no TTL */
+        readonly expiresAt?: number;
+        /** When it was deleted, in milliseconds since 1970. @default it was not, or has no finalizer */
+        readonly deletedAt?: number;
       }
     | undefined;
 }
@@ -66,7 +70,7 @@ export function childId(kind: ObjectKind, namespace: string, name: string): stri
 }
 
 interface Workload extends KubeObject {
-  readonly spec?: { readonly replicas?: number };
+  readonly spec?: { readonly replicas?: number; readonly ttlSecondsAfterFinished?: number };
   readonly status?: {
     readonly readyReplicas?: number;
     readonly startTime?: string;
@@ -132,7 +136,7 @@ function replicasOf({ kind }: ObjectKind, object: Workload): Child['replicas'] {
 
 function jobFields(
   { kind }: ObjectKind,
-  { status }: Workload,
+  { metadata, spec, status }: Workload,
   once: boolean,
 ): Pick<Child, 'failedAt' | 'job'> {
   const failedAt = status?.conditions?.find(
@@ -140,9 +144,14 @@ function jobFields(
   )?.lastTransitionTime;
   const startTime = status?.startTime;
   const completionTime = status?.completionTime ?? failedAt;
+  const ttlSeconds = spec?.ttlSecondsAfterFinished;
+  const expires = completionTime !== undefined && ttlSeconds !== undefined;
+  const { deletionTimestamp } = metadata;
   const job = {
     ...(startTime === undefined ? {} : { startTime }),
     ...(completionTime === undefined ? {} : { completionTime }),
+    ...(expires ? { expiresAt: Date.parse(completionTime) + ttlSeconds * 1_000 } : {}),
+    ...(deletionTimestamp === undefined ? {} : { deletedAt: Date.parse(deletionTimestamp) }),
     once,
     succeeded: hasCondition(status, 'Complete'),
   };
