@@ -1,3 +1,4 @@
+import { defined } from '../../constructs/kit/json/defined.js';
 import { equal } from '../../constructs/kit/json/equal.js';
 import { hashOf } from '../../constructs/kit/json/hash.js';
 import { healthOf, invalid, type Health } from '../../constructs/kit/health.js';
@@ -144,14 +145,11 @@ function jobFields(
   )?.lastTransitionTime;
   const startTime = status?.startTime;
   const completionTime = status?.completionTime ?? failedAt;
-  const ttlSeconds = spec?.ttlSecondsAfterFinished;
-  const expires = completionTime !== undefined && ttlSeconds !== undefined;
-  const { deletionTimestamp } = metadata;
+  const { deletionTimestamp: deleted } = metadata;
   const job = {
-    ...(startTime === undefined ? {} : { startTime }),
-    ...(completionTime === undefined ? {} : { completionTime }),
-    ...(expires ? { expiresAt: Date.parse(completionTime) + ttlSeconds * 1_000 } : {}),
-    ...(deletionTimestamp === undefined ? {} : { deletedAt: Date.parse(deletionTimestamp) }),
+    ...defined({ startTime, completionTime }),
+    ...defined({ expiresAt: expiryOf(spec?.ttlSecondsAfterFinished, completionTime) }),
+    ...(deleted === undefined ? {} : { deletedAt: Date.parse(deleted) }),
     once,
     succeeded: hasCondition(status, 'Complete'),
   };
@@ -159,6 +157,11 @@ function jobFields(
     failedAt: failedAt ? Date.parse(failedAt) : undefined,
     job: kind === 'Job' ? job : undefined,
   };
+}
+
+function expiryOf(ttlSeconds: number | undefined, end: string | undefined): number | undefined {
+  if (ttlSeconds === undefined || end === undefined) return undefined;
+  return Date.parse(end) + ttlSeconds * 1_000;
 }
 
 function hasCondition(status: Workload['status'], wanted: string): boolean {

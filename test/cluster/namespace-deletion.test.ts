@@ -38,7 +38,7 @@ test('a deleted namespace is not held up, and the operator names the databases t
   const line = await operator.logged(
     'the namespace was deleted before the data of this resource: delete it by hand',
   );
-  assert.equal(line['level'], 'warn');
+  assert.equal(line.level, 'warn');
   assert.equal(line['name'], 'left');
   assert.deepEqual(line['left'], [`database and user ${database} on db.example.com`]);
   for (const name of ['left', 'kept', 'gone']) await cluster.deleted('AppSite', namespace, name);

@@ -12,7 +12,7 @@ import { at, conditionOf, type Live, type Manifest, nameOf } from './support/obj
 import { ProxiedOperators } from './support/proxied-operators.js';
 import { assertSameObjects, atRest, snapshot, type Snapshot } from './support/snapshot.js';
 
-const { paused, recordedStatus, run, runAgain } = metadataKeysFor(DEFAULT_API_GROUP);
+const { allowHostFrom, paused, recordedStatus, run, runAgain } = metadataKeysFor(DEFAULT_API_GROUP);
 /** The objects without Jobs: a Job that has ended may be deleted at any time. */
 const OURS = ['AppBench', 'AppSite', 'SiteJob'];
 const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
@@ -68,7 +68,7 @@ const CASES: readonly Case[] = [
     name: 'a user deletes the init Jobs, and applies the manifests again',
     disturb: async (namespace) => {
       for (const name of ['b-init', 's-init']) await cluster.delete('Job', namespace, name);
-      await cluster.apply(namespace, ...PLAIN);
+      await create(namespace, ...PLAIN);
       await madeJobs(namespace, INIT_AGAIN);
     },
     jobs: INIT_AGAIN,
@@ -105,7 +105,7 @@ const CASES: readonly Case[] = [
         return true;
       });
       await settled(namespace);
-      await cluster.apply(namespace, ...PLAIN);
+      await create(namespace, ...PLAIN);
     },
   },
   {
@@ -169,7 +169,7 @@ const CASES: readonly Case[] = [
     disturb: async (namespace) => {
       await cluster.delete('AppSite', namespace, 's');
       await cluster.deleted('AppSite', namespace, 's');
-      await cluster.apply(namespace, PLAIN[1]);
+      await create(namespace, PLAIN[1]);
     },
     jobs: { ...JOBS, 's-init': 2, 's-drop': 1 },
   },
@@ -194,6 +194,17 @@ async function policy(
 function shortLived(namespace: string): Promise<void> {
   const ttl = { op: 'add', path: '/spec/ttlSecondsAfterFinished', value: 1 } as const;
   return policy(namespace, ['jobs'], [ttl]);
+}
+
+/** Applies manifests; the sites of all cases have one host name. */
+async function create(namespace: string, ...manifests: readonly Manifest[]): Promise<void> {
+  const annotations = { [allowHostFrom]: [...namespaces.values()].join(',') };
+  const granting = manifests.map((manifest) =>
+    manifest.kind === 'AppSite'
+      ? { ...manifest, metadata: { ...manifest.metadata, annotations } }
+      : manifest,
+  );
+  await cluster.apply(namespace, ...granting);
 }
 
 /** Waits until everything is Ready and the SiteJob has run. */
@@ -359,7 +370,7 @@ async function carryOut({ name, prepare, manifests = PLAIN, disturb }: Case): Pr
   const namespace = namespaces.get(name) ?? '';
   try {
     await prepare?.(namespace);
-    await cluster.apply(namespace, ...manifests, siteJob());
+    await create(namespace, ...manifests, siteJob());
     await settled(namespace);
     await disturb(namespace);
     await settled(namespace);
@@ -413,7 +424,7 @@ describe(
       const namespace = await cluster.namespace();
       const options = { namespaces: [namespace], user: `restarting-${namespace}` };
       const operator = await operators.start(undefined, options);
-      await cluster.apply(namespace, ...PLAIN, siteJob());
+      await create(namespace, ...PLAIN, siteJob());
       await settled(namespace);
       return { namespace, options, operator };
     };
@@ -427,7 +438,7 @@ describe(
       await madeJobs(namespace, INIT_AGAIN);
       await operator.stop();
       await operators.start(undefined, options);
-      await cluster.apply(namespace, ...PLAIN);
+      await create(namespace, ...PLAIN);
       await settled(namespace);
       await atRest(cluster, options.user);
       assert.deepEqual(await createdJobs(namespace), INIT_AGAIN);
