@@ -112,6 +112,12 @@ const CASES: readonly Case[] = [
     name: 'all owner references are removed',
     disturb: (namespace) =>
       eachChild(namespace, undefined, { metadata: { ownerReferences: null } }),
+    check: async (namespace) => {
+      for (const name of Object.keys(JOBS)) {
+        const { metadata } = await cluster.the('Job', namespace, name);
+        assert.equal(metadata.ownerReferences?.length, 1, name);
+      }
+    },
   },
   { name: 'a backup tool restores everything', disturb: (namespace) => restore(namespace, false) },
   {
@@ -330,9 +336,12 @@ function dumped({ status: _status, metadata, ...rest }: Live, oldOwners: boolean
 }
 
 /** How often the operator has created each Job. */
-async function createdJobs(namespace: string): Promise<Readonly<Record<string, number>>> {
+async function createdJobs(
+  namespace: string,
+  user = 'operator',
+): Promise<Readonly<Record<string, number>>> {
   const made: Record<string, number> = {};
-  for (const call of await cluster.calls({ namespace })) {
+  for (const call of await cluster.calls({ namespace, user })) {
     const { resource, name = '' } = call.objectRef ?? {};
     if (resource !== 'jobs' || call.responseStatus?.code !== 201) continue;
     made[name] = (made[name] ?? 0) + 1;
@@ -340,9 +349,13 @@ async function createdJobs(namespace: string): Promise<Readonly<Record<string, n
   return made;
 }
 
-function madeJobs(namespace: string, jobs: Readonly<Record<string, number>>): Promise<unknown> {
+function madeJobs(
+  namespace: string,
+  jobs: Readonly<Record<string, number>>,
+  user?: string,
+): Promise<unknown> {
   return cluster.until('the Jobs are made', async () => {
-    assert.deepEqual(await createdJobs(namespace), jobs);
+    assert.deepEqual(await createdJobs(namespace, user), jobs);
     return true;
   });
 }
@@ -435,13 +448,13 @@ describe(
     test('before it runs again, once, and stays after a restart and an apply', async () => {
       const { namespace, options, operator } = await prepared();
       await deleteInitJobs(namespace);
-      await madeJobs(namespace, INIT_AGAIN);
+      await madeJobs(namespace, INIT_AGAIN, options.user);
       await operator.stop();
       await operators.start(undefined, options);
       await create(namespace, ...PLAIN);
       await settled(namespace);
       await atRest(cluster, options.user);
-      assert.deepEqual(await createdJobs(namespace), INIT_AGAIN);
+      assert.deepEqual(await createdJobs(namespace, options.user), INIT_AGAIN);
       await initJobsExist(namespace);
     });
 
@@ -452,11 +465,11 @@ describe(
       await operators.start(undefined, options);
       await settled(namespace);
       await atRest(cluster, options.user);
-      assert.deepEqual(await createdJobs(namespace), JOBS);
+      assert.deepEqual(await createdJobs(namespace, options.user), JOBS);
       const again = { metadata: { annotations: { [runAgain]: '1' } } };
       await cluster.patch('AppBench', namespace, 'b', again);
       await cluster.patch('AppSite', namespace, 's', again);
-      await madeJobs(namespace, INIT_AGAIN);
+      await madeJobs(namespace, INIT_AGAIN, options.user);
       await settled(namespace);
     });
   },

@@ -173,13 +173,26 @@ function comparedBefore({
   const hash = joinedHash(
     resynced ? [base, part(migration)] : [base, part(image), part(migration)],
   );
+  return { hash, ...recordedBefore(resource, { hash, base, plain, image, migration }) };
+}
+
+function recordedBefore(
+  resource: DocumentResource,
+  of: {
+    readonly hash: string;
+    readonly base: string;
+    readonly plain: string;
+    readonly image: string | undefined;
+    readonly migration: string;
+  },
+): Pick<Compared, 'known' | 'migrated'> {
   const { documentHash = '', lastSyncTime = '' } = resource.status ?? {};
   const [recorded] = documentHash.split('.');
-  // Release 0.2.0 has recorded neither an image nor a migration: its time tells whether one was later.
-  const isOld = image !== undefined && documentHash === plain;
-  const known = (isOld || recorded === base) && isKnown(resource, documentHash);
-  const migrated = isOld ? migration > lastSyncTime : documentHash !== hash;
-  return { hash, known, migrated: known && migrated };
+  // Release 0.2.0 has recorded neither an image nor a migration: only its time shows a later one.
+  const isOld = of.image !== undefined && documentHash === of.plain;
+  const known = (isOld || recorded === of.base) && isKnown(resource, documentHash);
+  const migrated = isOld ? of.migration > lastSyncTime : documentHash !== of.hash;
+  return { known, migrated: known && migrated };
 }
 
 function part(value: string | undefined): string {
@@ -209,8 +222,9 @@ function isKnown({ status = {} }: DocumentResource, hash: string): boolean {
 
 function isDue(resource: DocumentResource, site: string, reader: ClusterReader): boolean {
   const { lastSyncTime = '', outcome } = resource.status ?? {};
-  if (outcome === 'Failed') return reader.passed(lastSyncTime, RETRY_MS, site);
-  return resyncs(resource) && reader.passed(lastSyncTime, intervalOf(resource.spec), site);
+  if (outcome === 'Failed') return reader.isDue(lastSyncTime, RETRY_MS, { alignedBy: site });
+  const intervalMs = intervalOf(resource.spec);
+  return resyncs(resource) && reader.isDue(lastSyncTime, intervalMs, { alignedBy: site });
 }
 
 /** When a SiteJob last migrated the site, as its identity; empty if none has. */
