@@ -53,7 +53,7 @@ export class Pruner {
    * Deletes the children of a resource that has lost their names to another one. Data and generated
    * Secrets stay: they may belong to an earlier resource of its name.
    */
-  async release(owner: Owner): Promise<ChangeSetEntry[]> {
+  async dropForNewOwner(owner: Owner): Promise<ChangeSetEntry[]> {
     const { resource } = owner;
     return this.#deleteSurplus(
       owner,

@@ -12,10 +12,10 @@ import { plannedOf, type Plan, type PlannedChild } from '../reconcile/plan.js';
 
 /** Whether a Job's run is known to have succeeded: it need not exist. */
 export function isRecorded(children: ChildCache, plan: Plan, planned: PlannedChild): boolean {
-  const { name, run } = planned;
-  if (run === undefined || isDeletedByUser(children, plan, planned)) return false;
+  const { name, taskHash } = planned;
+  if (taskHash === undefined || isDeletedByUser(children, plan, planned)) return false;
   const holder = plan.holder && children.get(plan.holder.id);
-  return holder ? holder.runs[name] === run : endedJob(children, plan, planned) !== undefined;
+  return holder ? holder.runs[name] === taskHash : endedJob(children, plan, planned) !== undefined;
 }
 
 /**
@@ -31,11 +31,11 @@ function isDeletedByUser(children: ChildCache, plan: Plan, planned: PlannedChild
 export function endedJob(
   children: ChildCache,
   { owner }: Plan,
-  { id, run }: PlannedChild,
+  { id, taskHash }: PlannedChild,
 ): EndedJob | undefined {
-  const ended = run === undefined || owner === undefined ? undefined : children.ended(id);
+  const ended = taskHash === undefined || owner === undefined ? undefined : children.ended(id);
   const isLive = children.get(id) !== undefined;
-  return !isLive && ended?.run === run && ended?.controller === owner ? ended : undefined;
+  return !isLive && ended?.taskHash === taskHash && ended?.controller === owner ? ended : undefined;
 }
 
 /**
@@ -64,12 +64,12 @@ export class RunRecords {
       (planned) => this.#hasSucceeded(plan, planned) && !isRecorded(children, plan, planned),
     );
     if (ended.length === 0) return;
-    const jobs = plannedOf(plan).filter(({ run }) => run !== undefined);
+    const jobs = plannedOf(plan).filter(({ taskHash }) => taskHash !== undefined);
     const kept = jobs.flatMap(({ name }) => {
       const run = holder.runs[name];
       return run === undefined ? [] : [[name, run] as const];
     });
-    const now = ended.map(({ name, run = '' }) => [name, run] as const);
+    const now = ended.map(({ name, taskHash = '' }) => [name, taskHash] as const);
     await this.#write(holder, Object.fromEntries([...kept, ...now]));
   }
 
@@ -80,7 +80,7 @@ export class RunRecords {
    */
   async begin(plan: Plan, planned: PlannedChild): Promise<boolean> {
     const { client, children, metadataKeys } = this.props;
-    if (!plan.holder || planned.run === undefined) return false;
+    if (!plan.holder || planned.taskHash === undefined) return false;
     const { kind, namespace, name } = plan.holder;
     const deletion = children.deletionOf(plan.holder.id);
     let live: KubeObject;
@@ -95,7 +95,7 @@ export class RunRecords {
     children.found(kind, live, deletion);
     const holder = children.get(plan.holder.id);
     const runs = readRuns(live.metadata.annotations?.[metadataKeys.completedRuns]);
-    if (runs[planned.name] === planned.run && !isDeletedByUser(children, plan, planned)) {
+    if (runs[planned.name] === planned.taskHash && !isDeletedByUser(children, plan, planned)) {
       return true;
     }
     const earlier = earlierThan(plan, planned);
@@ -134,9 +134,9 @@ export class RunRecords {
   /** A Job that is being deleted has succeeded, too. */
   #hasSucceeded(plan: Plan, planned: PlannedChild): boolean {
     const { children } = this.props;
-    if (planned.run === undefined || isDeletedByUser(children, plan, planned)) return false;
+    if (planned.taskHash === undefined || isDeletedByUser(children, plan, planned)) return false;
     const child = children.get(planned.id) ?? endedJob(children, plan, planned);
-    return child?.run === planned.run && child.job?.succeeded === true;
+    return child?.taskHash === planned.taskHash && child.job?.succeeded === true;
   }
 
   async #write({ kind, namespace, name, uid }: Child, runs: CompletedRuns): Promise<void> {

@@ -39,7 +39,7 @@ export interface Child {
   /** For a create-only object, a generated Secret or a Job: hash of our metadata. */
   readonly createOnly: string | undefined;
   /** For a Job: its task. */
-  readonly run: string | undefined;
+  readonly taskHash: string | undefined;
   /** The Jobs that succeeded for the data of this child. */
   readonly runs: CompletedRuns;
   readonly health: Health;
@@ -106,7 +106,7 @@ export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: Meta
     owned: ownedHash(object, FIELD_MANAGER),
     unowned: isBeforeApply(object),
     createOnly: createOnly ? createOnlyHash(object, metadataKeys) : undefined,
-    run: annotations[metadataKeys.run],
+    taskHash: annotations[metadataKeys.run],
     runs: readRuns(annotations[metadataKeys.completedRuns]),
     unobservedSince: health.unobserved ? Date.parse(metadata.creationTimestamp ?? '') : undefined,
     replicas: replicasOf(kind, object),

@@ -186,7 +186,7 @@ export class CleanupReconciler {
     const report = waitingFor(blockedBy);
     resourceManager.trustAppliedHash(plan, resource.status?.appliedHash);
     try {
-      const retryMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
+      const retryMs = await resourceManager.jobRetry.retry(plan, this.states.of(resource));
       const { changes } = await resourceManager.apply(resource, plan);
       return { ...report, changes, requeueAfterMs: earliest(retryMs, blockedBy.retryAfterMs) };
     } catch (error) {
@@ -209,7 +209,7 @@ export class CleanupReconciler {
     if (this.props.kind.cleanup.retainsData?.(resource)) {
       await resourceManager.forgetRuns(this.planner.holderOf(resource)?.id);
     }
-    const requeueAfterMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
+    const requeueAfterMs = await resourceManager.jobRetry.retry(plan, this.states.of(resource));
     const progress = await resourceManager.apply(resource, plan);
     changes.push(...progress.changes);
     if (progress.complete) return undefined;

@@ -57,7 +57,7 @@ export class JobRuns {
       name: job.name,
       uid: job.uid,
       state: stateOf(job),
-      run: job.run,
+      run: job.taskHash,
       startTime: job.job?.startTime,
       completionTime: job.job?.completionTime,
       exitCode: ended.get(job)?.exitCode,

@@ -103,10 +103,10 @@ describe('an object of a plan', () => {
         ],
       ]),
     );
-    assert.equal(job?.run, 'r-1');
+    assert.equal(job?.taskHash, 'r-1');
     assert.ok(job.createOnly && secret?.createOnly);
     assert.equal(plain?.createOnly, undefined);
-    assert.equal(secret.run, undefined);
+    assert.equal(secret.taskHash, undefined);
   });
 });
 

@@ -26,7 +26,7 @@ const FAILED: Child = {
   owned: undefined,
   unowned: false,
   createOnly: undefined,
-  run: 'r',
+  taskHash: 'r',
   runs: {},
   health: { state: 'Failed', message: 'BackoffLimitExceeded' },
   replicas: undefined,

@@ -220,7 +220,7 @@ describe('a finished Job that is deleted', () => {
     assert.equal(await deleted(plan), false);
   });
 
-  test('by anybody runs no more where nobody has seen it', async () => {
+  test('while no operator ran runs no more', async () => {
     const plan = planned();
     await ended(plan);
     const record = api.the('key');
@@ -274,7 +274,7 @@ describe('a resource whose names another one has', () => {
     addChild(Secret, 'unmarked', undefined, { annotations: { [METADATA_KEYS.generate]: '{}' } });
     addChild(PersistentVolumeClaim, 'unmarked');
     addChild(Deployment, 'workers');
-    await resourceManager.pruner.release(OWNER);
+    await resourceManager.pruner.dropForNewOwner(OWNER);
     assert.deepEqual(api.calls, ['DELETE workers']);
   });
 });
