@@ -3,7 +3,7 @@
  * Completion of `kubectl appbench`: kubectl runs this program with the words so far, and reads candidates
  * and a directive. Imports are dynamic, so that the check of Node.js runs first.
  */
-import '../runner/require-node.js';
+import '../runner/kit/require-node.js';
 
 const { complete } = await import('./commands/completion/complete.js');
 
@@ -12,10 +12,9 @@ const NO_SPACE = 2;
 const NO_FILES = 4;
 const FILES = 0;
 
-const out = await complete(process.argv.slice(2), process.env);
+const out = await complete(process.argv.slice(2));
 const lines = out.split('\n').filter((line) => line !== '' && line !== ':file');
 const hasFiles = out.includes(':file\n');
 const isOpen = lines.some((line) => line.endsWith('/'));
 const directive = (hasFiles ? FILES : NO_FILES) | (isOpen ? NO_SPACE : 0);
-// The shell waits: exit without waiting for a pending API call.
-process.stdout.write([...lines, `:${directive}`, ''].join('\n'), () => process.exit());
+process.stdout.write([...lines, `:${directive}`, ''].join('\n'));

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** `app-operator` and `kubectl appbench`. Imports are dynamic, so that the check of Node.js runs first. */
-import '../runner/require-node.js';
+import '../runner/kit/require-node.js';
 
 const { cacheCompiledCode } = await import('./io/compile-cache.js');
 cacheCompiledCode(process.env);

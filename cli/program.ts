@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { redactText } from '../runner/telemetry/redact.js';
-import { VERSION } from '../runner/version.js';
+import { VERSION } from '../runner/kit/version.js';
 import { argumentsOf, type Command, type Outcome } from './arguments/command.js';
 import { CliError, errorCode, UsageError } from './arguments/errors.js';
 import { commandUsage, generalUsage } from './arguments/help.js';
@@ -43,12 +43,9 @@ async function runCommand(
   return run(args, io);
 }
 
-async function completeWords(words: readonly string[], { env }: IOStreams): Promise<number> {
+async function completeWords(words: readonly string[], io: IOStreams): Promise<number> {
   const { complete } = await import('./commands/completion/complete.js');
-  const out = await complete(words, env);
-  // The shell waits: exit without waiting for a pending API call.
-  process.stdout.write(out, () => process.exit());
-  return 0;
+  return print(io, { out: await complete(words), code: 0 });
 }
 
 async function usageOutcome(

@@ -6,7 +6,7 @@
  * The argument names a file that receives the install manifest as it is committed. Imports are dynamic,
  * so that the check of Node.js runs first.
  */
-import '../runner/require-node.js';
+import '../runner/kit/require-node.js';
 
 const { CliError } = await import('./arguments/errors.js');
 const { processStreams } = await import('./io/streams.js');

@@ -9,7 +9,7 @@ import { isObject } from '../constructs/kit/json/is-object.js';
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
 import type { PreviewedResource } from '../constructs/preview/preview.js';
 import { DEFINITIONS } from '../constructs/registry.js';
-import { VERSION } from '../runner/version.js';
+import { VERSION } from '../runner/kit/version.js';
 import { CliError } from './arguments/errors.js';
 import { GENERATED, installManifest } from './commands/install/manifest.js';
 import { optionalApisOf } from './commands/render/optional-apis.js';

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The operator. Imports are dynamic, so that the check of Node.js runs first. */
-import './require-node.js';
+import './kit/require-node.js';
 
 const { runOperator } = await import('./operator.js');
 process.exitCode = await runOperator(process.argv.slice(2), process.env);

@@ -2,12 +2,12 @@ import type { KindVersion } from '../constructs/kit/conversion.js';
 import { KINDS, type AnyKind } from '../constructs/registry.js';
 import { REVIEW_CONNECTIONS } from './admission/author-access.js';
 import { startWebhooks, type Webhooks } from './admission/webhooks.js';
-import { aborted } from './aborted.js';
+import { aborted } from './kit/aborted.js';
 import { createClient, type Client, type ClientOptions } from './api/client.js';
 import { loadCredentials, podNamespace } from './api/credentials.js';
 import { helpText, parseConfig, wantsHelp, type Config } from './config/config.js';
 import { ConfigError } from './config/flag-parser.js';
-import { LONGEST_TIMER_MS } from './controller/workqueue.js';
+import { LONGEST_TIMER_MS } from './queue/workqueue.js';
 import { startEndpoints, type Endpoints } from './http/endpoints.js';
 import { fenced } from './leader/fence.js';
 import {
@@ -20,7 +20,7 @@ import { Manager } from './manager.js';
 import { ShardedManager } from './shards/sharded-manager.js';
 import { createLogger, type Logger } from './telemetry/log.js';
 import { OperatorMetrics } from './telemetry/metrics.js';
-import { VERSION } from './version.js';
+import { VERSION } from './kit/version.js';
 
 /** The Service in front of the operator's endpoints. */
 const METRICS_SERVICE = 'app-operator-controller-manager-metrics-service';

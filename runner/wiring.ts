@@ -29,10 +29,10 @@ import { Events } from './reconcile/events.js';
 import { Finalizer } from './reconcile/finalizer.js';
 import { LiveResources, type OwnKind } from './reconcile/live-resources.js';
 import { Ownership, type ShardId } from './shards/ownership.js';
-import { countJob } from './telemetry/job-metrics.js';
+import { countJob } from './cache/job-metrics.js';
 import type { Logger } from './telemetry/log.js';
 import type { OperatorMetrics } from './telemetry/metrics.js';
-import { MonitoringReconciler } from './telemetry/monitoring-reconciler.js';
+import { MonitoringReconciler } from './monitoring/monitoring-reconciler.js';
 
 export interface ManagerProps {
   readonly config: Config;

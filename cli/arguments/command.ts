@@ -8,8 +8,7 @@ import type { IOStreams } from '../io/streams.js';
 import { UsageError } from './errors.js';
 
 /** How a shell completes the value of a flag or an argument. */
-export type Completion =
-  'file' | 'namespace' | 'context' | 'resource' | readonly string[] | LoadedValues;
+export type Completion = 'file' | readonly string[] | LoadedValues;
 
 /** Values from code that only help and completion load. Help lists them after the text of the flag. */
 export type LoadedValues = () => Promise<readonly string[]>;

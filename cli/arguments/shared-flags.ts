@@ -81,14 +81,12 @@ export const CLUSTER_FLAGS = {
     value: text,
     placeholder: 'NAME',
     help: 'context of the kubeconfig (default: its current context)',
-    complete: 'context',
   },
   namespace: {
     value: text,
     placeholder: 'NAME',
     help: "namespace (default: the context's namespace, then default)",
     short: 'n',
-    complete: 'namespace',
   },
 } satisfies CommandFlags;
 

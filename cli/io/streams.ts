@@ -13,8 +13,8 @@ export interface IOStreams {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether standard output takes colours: it is a terminal, and NO_COLOR is not set. */
   readonly colours: boolean;
-  /** Size of the terminal, infinite where it is unknown; undefined when standard output is not a terminal. */
-  readonly terminal: (() => { readonly columns: number; readonly rows: number }) | undefined;
+  /** The width of the terminal; undefined where it is unknown, or standard output is not a terminal. */
+  readonly columns: number | undefined;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
   /** Reads standard input to its end. @throws the signal's reason once it is aborted */
@@ -46,7 +46,8 @@ export function processStreams(): IOStreams {
     program,
     env,
     colours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
-    terminal: stdout.isTTY ? () => sizeOf(stdout) : undefined,
+    // A terminal that does not know its size, such as a serial console, reports 0.
+    columns: stdout.isTTY ? stdout.columns || undefined : undefined,
     signal: interrupted.signal,
     readStdin: () => readAll(process.stdin, interrupted.signal),
     write: (text) => stdout.write(text),
@@ -60,11 +61,6 @@ async function readAll(stream: Readable, signal: AbortSignal): Promise<Uint8Arra
   const chunks: Uint8Array[] = [];
   for await (const chunk of addAbortSignal(signal, stream)) chunks.push(chunk as Uint8Array);
   return Buffer.concat(chunks);
-}
-
-/** The size of a terminal. One that does not know its size, such as a serial console, reports 0. */
-export function sizeOf({ columns, rows }: { readonly columns: number; readonly rows: number }) {
-  return { columns: columns || Infinity, rows: rows || Infinity };
 }
 
 function throttled(write: (line: string) => void): (line: string) => void {

@@ -12,7 +12,7 @@ import type { IOStreams } from '../io/streams.js';
 import { cliErrorOf } from './errors.js';
 
 /** The requests that commands send to an API server. */
-export type ApiClient = Pick<Client, 'request' | 'watch'>;
+export type ApiClient = Pick<Client, 'request'>;
 
 /** A connection to the cluster of a command. */
 export interface Connection {
@@ -57,11 +57,9 @@ export async function connected<T>(
   }
 }
 
-/** Watches have a signal already. */
 function cancelledBy(signal: AbortSignal, client: Client): ApiClient {
   return {
     request: (method, path, options) => client.request(method, path, { signal, ...options }),
-    watch: (path, query, options) => client.watch(path, query, options),
   };
 }
 

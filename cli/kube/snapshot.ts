@@ -32,17 +32,8 @@ export class ClusterSnapshot {
   }
 
   replace(kind: ObjectKind, objects: readonly KubeObject[]): void {
-    this.#objects.set(kindId(kind), new Map());
-    for (const object of objects) this.put(kind, object);
-  }
-
-  put(kind: ObjectKind, object: KubeObject): void {
-    const full = { ...object, apiVersion: kind.apiVersion, kind: kind.kind };
-    this.#objects.get(kindId(kind))?.set(keyOfObject(object), full);
-  }
-
-  remove(kind: ObjectKind, object: KubeObject): void {
-    this.#objects.get(kindId(kind))?.delete(keyOfObject(object));
+    const full = objects.map((object) => ({ ...object, ...typeOf(kind) }));
+    this.#objects.set(kindId(kind), new Map(full.map((object) => [keyOfObject(object), object])));
   }
 
   /** Whether the kind was listed. */
@@ -106,7 +97,7 @@ export async function listOf(
 ): Promise<readonly KubeObject[]> {
   const path = resourcePath(kind, namespace);
   const { items } = await listAll(client, path, { labelSelector, metadataOnly });
-  return items.map((object) => ({ ...object, apiVersion: kind.apiVersion, kind: kind.kind }));
+  return items.map((object) => ({ ...object, ...typeOf(kind) }));
 }
 
 export function omitted(kind: ObjectKind, namespace: string | undefined, why: string): Omission {
@@ -127,4 +118,8 @@ function notServed(kind: ObjectKind): CliError {
   return new CliError(
     `the cluster does not serve ${kindId(kind)}; to install app-operator, run: kubectl apply --server-side -f dist/install.yaml`,
   );
+}
+
+function typeOf({ apiVersion, kind }: ObjectKind): Pick<KubeObject, 'apiVersion' | 'kind'> {
+  return { apiVersion, kind };
 }

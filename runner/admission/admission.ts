@@ -1,4 +1,4 @@
-import { aborted } from '../aborted.js';
+import { aborted } from '../kit/aborted.js';
 import type { UserInfo } from '../api/access-review.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_VERSION } from '../../constructs/kit/definition.js';

@@ -1,5 +1,5 @@
 import { isAllowed, type UserInfo } from '../api/access-review.js';
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import { createHash } from 'node:crypto';
 import type { AnyKind } from '../../constructs/registry.js';
 import { objectKind } from '../../constructs/kit/definition.js';

@@ -1,4 +1,4 @@
-import { cutText } from '../cut-text.js';
+import { cutText } from '../kit/cut-text.js';
 
 /** The body of a failed call, as far as this project reads it (`metav1.Status`). */
 export interface StatusBody {

@@ -8,9 +8,9 @@ import { lines } from './lines.js';
 import { isCollection, type Verb } from './resource-path.js';
 import { MOST_BYTES, textOf } from './response-body.js';
 import { retryDelay } from './retry.js';
-import { Slots } from '../slots.js';
+import { Slots } from '../kit/slots.js';
 import { closeTransport, openTransport, type Transport } from './transport.js';
-import { VERSION } from '../version.js';
+import { VERSION } from '../kit/version.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Query = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { Slots } from '../slots.js';
-import { forEachInTurns } from '../turns.js';
+import { Slots } from '../kit/slots.js';
+import { forEachInTurns } from '../kit/turns.js';
 import { ResponseTooLarge } from './api-error.js';
 import type { Client } from './client.js';
 import { METADATA_LIST } from './media-type.js';

@@ -1,4 +1,4 @@
-import { doubledMs } from '../backoff.js';
+import { doubledMs } from '../kit/backoff.js';
 import { ApiError, ConnectionError } from './api-error.js';
 
 /** Attempts after the first one. */

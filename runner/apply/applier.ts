@@ -10,14 +10,15 @@ import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
 import { BEFORE_APPLY, isBeforeApply } from '../cache/managed-fields.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import type { Plan, PlannedChild } from '../reconcile/plan.js';
-import type { Status } from '../reconcile/resource-status.js';
+import type { Plan, PlannedChild } from '../plan/plan.js';
+import type { Status } from '../plan/resource-status.js';
 import { alteredField } from './altered-field.js';
 import { isAsApplied } from './as-applied.js';
 import { withValues } from './secret-values.js';
 import { refreshMounts } from './mount-refresh.js';
+import { isRecorded } from '../plan/recorded-runs.js';
 import { handOverReplicas } from './replica-handover.js';
-import { isRecorded, RunRecords } from './run-records.js';
+import { RunRecords } from './run-records.js';
 import {
   foreignOwner,
   ownerKey,

@@ -9,7 +9,7 @@ import {
   type Resource,
 } from '../../constructs/kit/object.js';
 import { childOf, FIELD_MANAGER, type Child } from '../cache/child.js';
-import type { PlannedChild } from '../reconcile/plan.js';
+import type { PlannedChild } from '../plan/plan.js';
 
 /** Why an object is not the resource's own child; undefined if it is. */
 export function foreignOwner(

@@ -2,7 +2,7 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import { plannedOf, type Plan } from '../reconcile/plan.js';
+import { plannedOf, type Plan } from '../plan/plan.js';
 import type { Applier, ChangeSetEntry } from './applier.js';
 
 /** A resource, and the name under which its children are found: `<kind>/<namespace>/<name>`. */

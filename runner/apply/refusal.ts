@@ -1,6 +1,6 @@
 import { Stalled } from '../../constructs/kit/errors.js';
 import { type ApiError, isForbidden, isNotFound } from '../api/api-error.js';
-import type { PlannedChild } from '../reconcile/plan.js';
+import type { PlannedChild } from '../plan/plan.js';
 
 /** Whether a CRD does not exist or is being deleted: its objects are deleted first, none can be created. */
 export function isApiGone(error: unknown): boolean {

@@ -3,7 +3,7 @@ import { isConflict } from '../api/api-error.js';
 import { APPLY_PATCH, type Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { Child } from '../cache/child.js';
-import type { PlannedChild } from '../reconcile/plan.js';
+import type { PlannedChild } from '../plan/plan.js';
 
 /** Owns the number of replicas after the operator has stopped to apply it. */
 const HANDOVER_MANAGER = 'app-operator-handover';

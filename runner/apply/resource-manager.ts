@@ -1,11 +1,11 @@
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { digestOf, type ChildCache } from '../cache/child-cache.js';
-import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from '../reconcile/plan.js';
+import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from '../plan/plan.js';
 import type { Applier, ChangeSetEntry } from './applier.js';
 import { JobRetry } from './job-retry.js';
 import { blocksOthers, Pruner } from './prune.js';
-import { isRecorded } from './run-records.js';
+import { isRecorded } from '../plan/recorded-runs.js';
 
 /** The result of applying a plan as far as its stages allow. */
 export interface Progress {

@@ -6,37 +6,10 @@ import { isNotFound } from '../api/api-error.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER, type Child } from '../cache/child.js';
-import type { ChildCache, EndedJob } from '../cache/child-cache.js';
+import type { ChildCache } from '../cache/child-cache.js';
 import { readRuns, type CompletedRuns } from '../cache/completed-runs.js';
-import { plannedOf, type Plan, type PlannedChild } from '../reconcile/plan.js';
-
-/** Whether a Job's run is known to have succeeded: it need not exist. */
-export function isRecorded(children: ChildCache, plan: Plan, planned: PlannedChild): boolean {
-  const { name, taskHash } = planned;
-  if (taskHash === undefined || isDeletedByUser(children, plan, planned)) return false;
-  const holder = plan.holder && children.get(plan.holder.id);
-  return holder ? holder.runs[name] === taskHash : endedJob(children, plan, planned) !== undefined;
-}
-
-/**
- * Whether a user has deleted the Job of a plan after it had succeeded: it runs again. What the operator
- * has not seen, such as a deletion while it did not run, counts as one by the TTL.
- */
-function isDeletedByUser(children: ChildCache, plan: Plan, planned: PlannedChild): boolean {
-  const ended = endedJob(children, plan, planned);
-  return ended !== undefined && ended.deletedByUser && ended.job?.once !== true;
-}
-
-/** The deleted Job of a plan that had succeeded. */
-export function endedJob(
-  children: ChildCache,
-  { owner }: Plan,
-  { id, taskHash }: PlannedChild,
-): EndedJob | undefined {
-  const ended = taskHash === undefined || owner === undefined ? undefined : children.ended(id);
-  const isLive = children.get(id) !== undefined;
-  return !isLive && ended?.taskHash === taskHash && ended?.controller === owner ? ended : undefined;
-}
+import { plannedOf, type Plan, type PlannedChild } from '../plan/plan.js';
+import { endedJob, isDeletedByUser, isRecorded } from '../plan/recorded-runs.js';
 
 /**
  * Records the Jobs that succeeded in an annotation of the child that holds their data. A record

@@ -6,15 +6,15 @@ import { joined, type KubeObject, type Resource } from '../../constructs/kit/obj
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Applier } from '../apply/applier.js';
 import type { ResourceManager } from '../apply/resource-manager.js';
-import { doubledMs } from '../backoff.js';
+import { doubledMs } from '../kit/backoff.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
-import { meteredQueue, type WorkQueue } from '../controller/workqueue.js';
+import { meteredQueue, type WorkQueue } from '../queue/workqueue.js';
 import type { JobRuns } from '../health/job-runs.js';
 import type { PodDiagnostics } from '../health/pod-diagnostics.js';
-import { planOf, plannedOf } from '../reconcile/plan.js';
+import { planOf, plannedOf } from '../plan/plan.js';
 import { errorTypeOf, reportOf } from '../reconcile/report.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';

@@ -1,4 +1,4 @@
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import { defined } from '../../constructs/kit/json/defined.js';
 import { endingWith } from '../../constructs/kit/json/ending-with.js';
 import { hashOf } from '../../constructs/kit/json/hash.js';

@@ -1,9 +1,9 @@
 import { messageOf } from '../../constructs/kit/errors.js';
 import { keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
-import { forEachInTurns } from '../turns.js';
+import { forEachInTurns } from '../kit/turns.js';
 import type { Sink } from './reflector.js';
 
 /** What of an object could not be done; the values of a metric's label. */

@@ -3,8 +3,8 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import { isForbidden, isGone } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { listAll } from '../api/list.js';
-import { doubledMs } from '../backoff.js';
-import { type Clock, systemClock } from '../clock.js';
+import { doubledMs } from '../kit/backoff.js';
+import { type Clock, systemClock } from '../kit/clock.js';
 import { isNewer } from './resource-version.js';
 
 /** How a sink replaces a collection. */

@@ -1,4 +1,4 @@
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { equal } from '../../constructs/kit/json/equal.js';
 import { textOf } from '../../constructs/kit/errors.js';

@@ -21,12 +21,12 @@ import { problemsOf } from '../cache/checked.js';
 import { recordOf, withRecordedStatus } from '../reconcile/recorded-status.js';
 import { Reconciler, type ReconcilerProps } from '../reconcile/reconciler.js';
 import { errorTypeOf, type Report } from '../reconcile/report.js';
-import type { Status } from '../reconcile/resource-status.js';
+import type { Status } from '../plan/resource-status.js';
 import { difference, statusOf } from '../reconcile/status.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics, ReconcileResult } from '../telemetry/metrics.js';
-import { forEachInTurns } from '../turns.js';
-import { meteredQueue, type WorkQueue } from './workqueue.js';
+import { forEachInTurns } from '../kit/turns.js';
+import { meteredQueue, type WorkQueue } from '../queue/workqueue.js';
 
 export interface ControllerProps extends ReconcilerProps {
   readonly client: Pick<Client, 'apply' | 'request'>;

@@ -2,12 +2,12 @@ import { READY, type Health } from '../../constructs/kit/health.js';
 import { failureIn } from '../../constructs/kit/job-result.js';
 import type { ChildView, Probe, ProbeResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import { isRecorded } from '../apply/run-records.js';
+import { isRecorded } from '../plan/recorded-runs.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import { plannedOf, type Plan } from '../reconcile/plan.js';
-import type { Status } from '../reconcile/resource-status.js';
-import type { ReconcileState } from '../reconcile/state.js';
+import { plannedOf, type Plan } from '../plan/plan.js';
+import type { Status } from '../plan/resource-status.js';
+import type { ReconcileState } from '../plan/state.js';
 import type { PodDiagnostics, Explanation } from './pod-diagnostics.js';
 import type { ProbeManager } from './probe-manager.js';
 

@@ -3,7 +3,7 @@ import type { JobRun } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
 import type { Child } from '../cache/child.js';
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import { ownedPods, readPod } from './owned-pods.js';
 
 interface Ended {

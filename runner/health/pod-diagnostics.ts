@@ -4,7 +4,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { Child } from '../cache/child.js';
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import { Event, lastSeen, problemOfClaims, type EventObject } from './claim-diagnostics.js';
 import { ownedPods, readPod } from './owned-pods.js';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Probe, ProbeResult, RealtimeProbe } from '../../constructs/kit/kind.js';
-import { backoffMs } from '../backoff.js';
-import { WorkQueue } from '../controller/workqueue.js';
+import { backoffMs } from '../kit/backoff.js';
+import { WorkQueue } from '../queue/workqueue.js';
 import { probe } from './http-probe.js';
 import { probeRealtime } from './realtime-probe.js';
 

@@ -1,5 +1,5 @@
 import { isAllowed, type UserInfo } from '../api/access-review.js';
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import { createHash } from 'node:crypto';
 import { ApiError } from '../api/api-error.js';
 import type { Client } from '../api/client.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { isConflict, isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
-import { type Clock, systemClock } from '../clock.js';
+import { type Clock, systemClock } from '../kit/clock.js';
 import { type Lease, LeaseObject, type LeaseSpec, microTime } from './lease-object.js';
 import type { Logger } from '../telemetry/log.js';
 

@@ -2,8 +2,8 @@ import { hashOf } from '../../constructs/kit/json/hash.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { isNotFound } from '../api/api-error.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';
-import { cutBytes } from '../cut-text.js';
-import { keepNewest } from '../keep-newest.js';
+import { cutBytes } from '../kit/cut-text.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import type { Logger } from '../telemetry/log.js';
 
 export interface EventRecord {

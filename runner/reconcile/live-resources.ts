@@ -11,7 +11,7 @@ import { resourcePath } from '../api/resource-path.js';
 import { checked } from '../cache/checked.js';
 import { keptAnnotations } from '../cache/kept-metadata.js';
 import { withRecordedStatus } from './recorded-status.js';
-import type { Status } from './resource-status.js';
+import type { Status } from '../plan/resource-status.js';
 
 /** A kind of ours, as the API serves it and as the caches keep it. */
 export interface OwnKind {

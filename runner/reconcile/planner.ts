@@ -4,12 +4,18 @@ import { joined, keyOfObject, type Resource } from '../../constructs/kit/object.
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Owner } from '../apply/prune.js';
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import { childId } from '../cache/child.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
 import { labelled, type Ownership } from '../shards/ownership.js';
-import { planOf, type Plan, type PlannedStage, type PlanProps, type RecordHolder } from './plan.js';
-import type { ReconcileStates } from './state.js';
+import {
+  planOf,
+  type Plan,
+  type PlannedStage,
+  type PlanProps,
+  type RecordHolder,
+} from '../plan/plan.js';
+import type { ReconcileStates } from '../plan/state.js';
 
 export interface PlannerProps extends PlanProps {
   readonly kind: AnyKind;

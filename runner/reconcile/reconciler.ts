@@ -3,16 +3,16 @@ import type { ChartProps, JobRun, ProbeResult } from '../../constructs/kit/kind.
 import { isPaused } from '../../constructs/kit/annotations.js';
 import { namespaceOfKey, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { checked, isOfStatus, problemsOf } from '../cache/checked.js';
-import { endedJob } from '../apply/run-records.js';
-import { CleanupReconciler, type CleanupProps } from '../cleanup/cleanup.js';
+import { endedJob } from '../plan/recorded-runs.js';
+import { CleanupReconciler, type CleanupProps } from './cleanup.js';
 import type { PendingChild } from '../health/health-checker.js';
 import type { JobRuns } from '../health/job-runs.js';
-import { earliest } from './earliest.js';
-import { plannedOf, type Plan } from './plan.js';
+import { earliest } from '../kit/earliest.js';
+import { plannedOf, type Plan } from '../plan/plan.js';
 import { Planner, type PlannerProps } from './planner.js';
 import { crdOutdated, paused, reportOf, type Report } from './report.js';
-import { ReconcileStates } from './state.js';
-import type { Status } from './resource-status.js';
+import { ReconcileStates } from '../plan/state.js';
+import type { Status } from '../plan/resource-status.js';
 
 export interface ReconcilerProps extends PlannerProps, CleanupProps {
   readonly jobRuns: JobRuns;

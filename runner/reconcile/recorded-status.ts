@@ -5,7 +5,7 @@ import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import { keyOfObject, type Resource } from '../../constructs/kit/object.js';
 import { referenceName } from '../../constructs/kit/reference.js';
 import type { AnyKind } from '../../constructs/registry.js';
-import type { Status } from './resource-status.js';
+import type { Status } from '../plan/resource-status.js';
 
 type RecordingKind = Pick<AnyKind, 'recordedStatus' | 'references'>;
 

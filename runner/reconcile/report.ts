@@ -4,7 +4,7 @@ import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { isAdmissionDenied, isConflict, isForbidden, isQuotaExceeded } from '../api/api-error.js';
 import type { ChangeSetEntry } from '../apply/applier.js';
-import type { Status } from './resource-status.js';
+import type { Status } from '../plan/resource-status.js';
 
 /** The result of one reconcile. The controller derives status, events, metrics and requeue from it. */
 export interface Report {

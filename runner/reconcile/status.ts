@@ -4,7 +4,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Report } from './report.js';
-import type { Status } from './resource-status.js';
+import type { Status } from '../plan/resource-status.js';
 
 /** What of a kind its statuses depend on. */
 type StatusKind = Pick<AnyKind, 'definition' | 'durableStatus' | 'durableOnChange'>;

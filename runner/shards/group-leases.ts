@@ -1,7 +1,7 @@
 import type { Client } from '../api/client.js';
 import { listAll } from '../api/list.js';
 import { resourcePath } from '../api/resource-path.js';
-import { type Clock, systemClock } from '../clock.js';
+import { type Clock, systemClock } from '../kit/clock.js';
 import { RELEASED_SECONDS, type Timing } from '../leader/leader-election.js';
 import { type Lease, LeaseKind, LeaseObject, microTime } from '../leader/lease-object.js';
 import type { GroupView } from './balance.js';

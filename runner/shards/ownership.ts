@@ -11,7 +11,7 @@ import { referenceName, type Reference } from '../../constructs/kit/reference.js
 import type { AnyKind } from '../../constructs/registry.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
 import type { Sink } from '../cache/reflector.js';
-import { keepNewest } from '../keep-newest.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import { ALL_BUCKETS, bucketOf, BUCKETS, bucketsByShard } from './buckets.js';
 
 /** A shard and how many there are. `index` -1 owns nothing: its caches only answer. */

@@ -1,8 +1,8 @@
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
-import { aborted } from '../aborted.js';
+import { aborted } from '../kit/aborted.js';
 import type { Client } from '../api/client.js';
-import { type Clock, systemClock } from '../clock.js';
+import { type Clock, systemClock } from '../kit/clock.js';
 import { fenced } from '../leader/fence.js';
 import {
   leaderIdentity,

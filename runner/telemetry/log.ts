@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { createLogger as createWinston, format, type Logger as Winston, transports } from 'winston';
-import { cutText } from '../cut-text.js';
+import { cutText } from '../kit/cut-text.js';
 import type { Config } from '../config/config.js';
 import type { LogEncoder, LogLevel } from '../config/operator-flags.js';
 import { redact, redactText } from './redact.js';

@@ -1,6 +1,6 @@
 import { keyOf } from '../../constructs/kit/object.js';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { VERSION } from '../version.js';
+import { VERSION } from '../kit/version.js';
 
 export type ReconcileResult = 'success' | 'waiting' | 'stalled' | 'error';
 export type ApplyResult = 'created' | 'configured' | 'unchanged' | 'deleted' | 'skipped';

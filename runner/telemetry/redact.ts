@@ -1,16 +1,16 @@
-import {
-  isConfigurationValue,
-  isSecretName,
-  isSecretNumber,
-  isSecretValue,
-  isSecretVariable,
-  replaceSecrets,
-  SECRET_FLAG,
-} from './secret-patterns.js';
-
 export const REDACTED = '[redacted]';
 
-const IS_SECRET_FLAG = new RegExp(`^(?=--)${SECRET_FLAG}$`, 'i');
+/** The end of the names of secrets. `secretName` and `tokenFile` are references. */
+const NAME =
+  '(?:pass(?:word|wd|phrase)|_pwd|token|secret|credential|authorization|cookie|(?:api|secret|private|encryption|access|signing)[-_]?key)s?';
+const IS_SECRET = new RegExp(`${NAME}$`, 'i');
+/** `password=x`, `"token": "x"`, `Authorization: Bearer x`; not `Secret/shop-password: created`. */
+const PAIR = new RegExp(
+  `((?<!/[\\w-]{0,63})${NAME}\\\\{0,3}["']?\\s{0,3}[:=]\\s{0,3}\\\\{0,3}["']?(?:basic\\s)?)(?!bearer)([^\\s"'\\\\,;&{}[\\]]+)`,
+  'gi',
+);
+const BEARER = /(\bBearer\s)([\w.~+/=-]+)/g;
+const URL_PASSWORD = /(:\/\/[^\s/:@"]{0,256}:)([^\s/"@]+)(?=@)/g;
 const MAX_DEPTH = 8;
 
 export interface RedactOptions {
@@ -20,91 +20,57 @@ export interface RedactOptions {
   readonly text?: (text: string) => string;
   /** A key that is left out. */
   readonly omit?: string;
-  /** Called for each value that is replaced because of its key, flag or variable. */
-  readonly onReplace?: () => void;
 }
 
-/** The text without secrets. */
-export function redactText(text: string, onReplace?: () => void): string {
-  return replaceSecrets(text, () => {
-    onReplace?.();
-    return REDACTED;
-  });
+/** The text without the values of names of secrets, and without passwords in URLs. */
+export function redactText(text: string): string {
+  return [PAIR, BEARER, URL_PASSWORD].reduce(
+    (left, rule) => left.replace(rule, `$1${REDACTED}`),
+    text,
+  );
 }
 
 /**
- * A copy without secrets: values of secret keys, flags and environment variables, and data of Secrets.
- * Other text is redacted too. Logs must not get secrets in the first place; this is the second defence.
+ * A copy without the values of keys and variables that are named as secrets, and without data of Secrets.
+ * Logs must not get secrets in the first place; this is the second defence.
  */
-export function redact(value: unknown, options: RedactOptions = {}): unknown {
-  return new Redactor(options).redact(value, 0);
+export function redact(value: unknown, options: RedactOptions = {}, depth = 0): unknown {
+  const { maxDepth = MAX_DEPTH, text = redactText } = options;
+  if (typeof value === 'string') return text(value);
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth >= maxDepth) return '[too deep]';
+  if (Array.isArray(value)) return value.map((item: unknown) => redact(item, options, depth + 1));
+  return redactObject(value, options, depth);
 }
 
-class Redactor {
-  readonly #maxDepth: number;
-  readonly #text: (text: string) => string;
+function redactObject(object: object, options: RedactOptions, depth: number): unknown {
+  const { text = redactText, omit } = options;
+  if (object instanceof Date) return object.toJSON();
+  if (object instanceof Error) return text(`${object.name}: ${object.message}`);
+  if (ArrayBuffer.isView(object)) return `[${object.byteLength} bytes]`;
+  const { kind } = object as { readonly kind?: unknown };
+  const entries = Object.entries(object).filter(([key]) => key !== omit);
+  return Object.fromEntries(
+    entries.map(([key, inner]: [string, unknown]) => {
+      if (kind === 'Secret' && /^(data|stringData)$/.test(key)) return [key, REDACTED];
+      const clean = isSecret(object, key) ? concealed : redact;
+      return [text(key), clean(inner, options, depth + 1)];
+    }),
+  );
+}
 
-  constructor(private readonly options: RedactOptions) {
-    this.#maxDepth = options.maxDepth ?? MAX_DEPTH;
-    this.#text = options.text ?? ((text) => redactText(text, options.onReplace));
-  }
+/** Whether the value of a key is a secret: by its name, or as the value of a variable by that name. */
+function isSecret(object: object, key: string): boolean {
+  const { name } = object as { readonly name?: unknown };
+  return IS_SECRET.test(key === 'value' && typeof name === 'string' ? name : key);
+}
 
-  redact(value: unknown, depth: number): unknown {
-    if (typeof value === 'string') return this.#text(value);
-    if (typeof value === 'bigint') return String(value);
-    if (typeof value !== 'object' || value === null) return value;
-    if (depth >= this.#maxDepth) return '[too deep]';
-    if (value instanceof Date) return value.toJSON();
-    if (value instanceof Error) return this.#text(`${value.name}: ${value.message}`);
-    if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
-    if (Array.isArray(value)) return this.#array(value, depth);
-    return this.#object(value, depth);
-  }
-
-  /** In a list of arguments, the value of a secret flag is the next item. */
-  #array(items: readonly unknown[], depth: number): unknown {
-    return items.map((item, index) => {
-      const before = index > 0 ? items[index - 1] : undefined;
-      const isArgument =
-        (typeof before === 'string' && IS_SECRET_FLAG.test(before)) ||
-        isConfigurationValue(items, index);
-      const isSecret = isArgument && typeof item === 'string';
-      return isSecret ? this.#replace() : this.redact(item, depth + 1);
-    });
-  }
-
-  #object(object: object, depth: number): unknown {
-    const { kind, name, key: item, value } = object as Readonly<Record<string, unknown>>;
-    const variable = name ?? item;
-    const hasSecretValue =
-      typeof variable === 'string' &&
-      typeof value === 'string' &&
-      isSecretVariable(variable, value);
-    const entries = Object.entries(object).filter(([key]) => key !== this.options.omit);
-    return Object.fromEntries(
-      entries.map(([key, inner]) => {
-        const isData = kind === 'Secret' && (key === 'data' || key === 'stringData');
-        const isVariable = hasSecretValue && key === 'value';
-        if (isData || isVariable) return [key, this.#replace()];
-        if (typeof inner === 'number' && isSecretNumber(key, inner)) return [key, this.#replace()];
-        const redacted = isSecretName(key)
-          ? this.#secret(inner, depth + 1)
-          : this.redact(inner, depth + 1);
-        return [this.#text(key), redacted];
-      }),
-    );
-  }
-
-  /** The value of a secret key. An object is a reference, or has secret keys itself. */
-  #secret(value: unknown, depth: number): unknown {
-    if (depth >= this.#maxDepth) return this.#replace();
-    if (Array.isArray(value)) return value.map((item: unknown) => this.#secret(item, depth + 1));
-    const isText = typeof value === 'string' && isSecretValue(value);
-    return isText || ArrayBuffer.isView(value) ? this.#replace() : this.redact(value, depth);
-  }
-
-  #replace(): string {
-    this.options.onReplace?.();
-    return REDACTED;
-  }
+/** A secret, or a list of secrets. Objects are references to Secrets. */
+function concealed(value: unknown, options: RedactOptions, depth: number): unknown {
+  if (typeof value === 'string') return value === '' ? '' : REDACTED;
+  if (ArrayBuffer.isView(value)) return REDACTED;
+  if (Array.isArray(value) && depth < (options.maxDepth ?? MAX_DEPTH))
+    return value.map((item: unknown) => concealed(item, options, depth + 1));
+  return redact(value, options, depth);
 }

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { renderTrees } from '../../cli/commands/status/render-tree.js';
-import { statusNow } from '../../cli/commands/status/live.js';
+import { statusNow } from '../../cli/commands/status/reporter.js';
 import { crdOf } from '../../constructs/install/crd.js';
 import { DEFAULT_API_GROUP, objectKind } from '../../constructs/kit/definition.js';
 import type { KubeObject } from '../../constructs/kit/object.js';

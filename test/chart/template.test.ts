@@ -14,7 +14,7 @@ import type { InstallProps } from '../../constructs/install/chart.js';
 import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { IMAGE_REPOSITORY } from '../../constructs/project.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { VERSION } from '../../runner/version.js';
+import { VERSION } from '../../runner/kit/version.js';
 import type { Helm } from '../../testbed/helm/helm.js';
 import { projectRoot } from '../../testbed/project-root.js';
 import { packageChart } from '../../tools/release/chart.js';

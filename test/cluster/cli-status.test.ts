@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
-import { createInterface } from 'node:readline';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { after, before, describe, test } from 'node:test';
 
@@ -242,30 +241,9 @@ describe('app-operator status', { concurrency: 4 }, () => {
     });
   });
 
-  test('with --watch prints each change, until Ctrl-C', async (t) => {
+  test('ends for a resource that is not found', async () => {
     const namespace = await cluster.namespace();
-    const heldPods = await holdPods(cluster, { app: 'watched-db' });
-    const child = admin.start(['status', '--watch', '-n', namespace]);
-    t.after(() => child.kill('SIGKILL'));
-    assert.ok(child.stdout);
-    const lines: string[] = [];
-    createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-    const printed = (what: string): Promise<unknown> =>
-      cluster.until(what, async () => lines.some((line) => line.startsWith(what)));
-    await cluster.apply(namespace, aBench('watched'));
-    await printed('AppBench watched: Provisioning: waiting for StatefulSet watched-db');
-    await release(cluster, heldPods);
-    await printed('AppBench watched: Ready');
-    await cluster.delete('AppBench', namespace, 'watched');
-    await printed('AppBench watched: deleted');
-    child.kill('SIGINT');
-    const [code] = (await once(child, 'exit')) as [number | null];
-    assert.equal(code, 0);
-  });
-
-  test('with --watch ends for a resource that is not found', async () => {
-    const namespace = await cluster.namespace();
-    const { code, out, err } = await admin.run(['status', 'site/shop', '-w', '-n', namespace]);
+    const { code, out, err } = await admin.run(['status', 'site/shop', '-n', namespace]);
     const message = `app-operator: AppSite "shop" not found in namespace ${namespace}\n`;
     assert.deepEqual([code, out, err], [1, '', message]);
   });
@@ -300,29 +278,6 @@ describe('app-operator status', { concurrency: 4 }, () => {
     assert.equal(ageless(stripVTControlCharacters(painted)), ageless(plain));
     const tree = plain.split(/\r?\n/).slice(0, -3);
     assert.ok(tree.length >= 3 && tree.every((line) => line.length <= 50), plain);
-  });
-
-  test('with --watch reports the kinds that it may not watch', async (t) => {
-    const namespace = await cluster.namespace();
-    const api = cluster.controlPlane.api;
-    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
-    await api.request('POST', `${rbac}/roles`, {
-      metadata: { name: 'lister' },
-      rules: [{ apiGroups: ['app-operator.io'], resources: ['*'], verbs: ['list'] }],
-    });
-    await api.request('POST', `${rbac}/rolebindings`, {
-      metadata: { name: 'lister' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'lister' },
-      subjects: [{ kind: 'User', name: 'lisa', apiGroup: 'rbac.authorization.k8s.io' }],
-    });
-    const lisa = new CommandLine(await cluster.controlPlane.userKubeconfig('lisa', []));
-    const child = lisa.start(['status', '--watch', '-n', namespace]);
-    t.after(() => child.kill('SIGKILL'));
-    assert.ok(child.stdout);
-    const lines = createInterface({ input: child.stdout });
-    for await (const line of lines) if (line.includes('forbidden: watch')) break;
-    child.kill('SIGINT');
-    await once(child, 'exit');
   });
 
   test('shows the resources of a site below it', async () => {

@@ -11,7 +11,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { installManifest } from '../../cli/commands/install/manifest.js';
 import { renderFile } from '../../cli/testing.js';
 import { OPERATOR, OPERATOR_SELECTOR } from '../../constructs/kit/operator-identity.js';
-import { VERSION } from '../../runner/version.js';
+import { VERSION } from '../../runner/kit/version.js';
 import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { Cluster, installCrd } from './harness.js';
 import { aBench, aSite, scaled } from './support/builders.js';

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { installManifest } from '../../cli/commands/install/manifest.js';
 import { OPERATOR } from '../../constructs/kit/operator-identity.js';
-import { VERSION } from '../../runner/version.js';
+import { VERSION } from '../../runner/kit/version.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite, scaled } from './support/builders.js';
 import { forbiddenCalls, installed, startInstalled, USER } from './support/installed.js';

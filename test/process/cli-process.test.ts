@@ -10,7 +10,6 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
-const COMPLETE = fileURLToPath(new URL('../../cli/kubectl-complete.js', import.meta.url));
 /** A busy machine starts processes slowly. A request without a response takes 30 s. */
 const LIMIT_MS = 20_000;
 const BENCH = `apiVersion: app-operator.io/v1alpha1
@@ -127,19 +126,6 @@ describe('Ctrl-C', () => {
   test('ends a status', async () => {
     assert.equal(await interrupted(['status']), 130);
   });
-});
-
-describe('completion stops waiting for an API server that does not respond', () => {
-  const CASES = [
-    ['app-operator', MAIN, ['__complete', 'status', 'site/'], ''],
-    ['kubectl appbench', COMPLETE, ['status', 'site/'], ':4\n'],
-  ] as const;
-  for (const [program, file, args, out] of CASES) {
-    test(`of ${program}`, async () => {
-      const { kubeconfig } = await serverWithoutAnswers();
-      assert.deepEqual(await run(file, args, kubeconfig), { code: 0, out, err: '' });
-    });
-  }
 });
 
 describe('an unexpected error is printed with its stack', () => {

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { MINIMUM_NODE, nodeVersionProblem } from '../../runner/node-version.js';
+import { MINIMUM_NODE, nodeVersionProblem } from '../../runner/kit/node-version.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const LIB = join(ROOT, 'dist/lib');

@@ -20,7 +20,7 @@ import { runProgram } from '../../cli/program.js';
 import type { IOStreams } from '../../cli/io/streams.js';
 import { toYaml } from '../../cli/io/yaml.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
-import { VERSION } from '../../runner/version.js';
+import { VERSION } from '../../runner/kit/version.js';
 import { API_VERSION, bench, MINIMAL, namesIn, objectsIn, site } from '../unit/render-manifests.js';
 
 const MAIN = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
@@ -57,7 +57,7 @@ async function inProcess(
     program: 'app-operator',
     env,
     colours: false,
-    terminal: undefined,
+    columns: undefined,
     signal: new AbortController().signal,
     readStdin: async () => Buffer.from(input),
     write: (text) => {

@@ -9,7 +9,7 @@ import { evaluatePhase } from '../../constructs/frappe/phase.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { ProbeManager } from '../../runner/health/probe-manager.js';
-import type { Status } from '../../runner/reconcile/resource-status.js';
+import type { Status } from '../../runner/plan/resource-status.js';
 import { aController } from '../unit/controller-builder.js';
 import { BENCH } from '../unit/plan-builder.js';
 

@@ -16,7 +16,7 @@ describe('a flag with its value in one argument', () => {
 
   test('reads -n=shop as -n shop, like kubectl', () => {
     assert.equal(namespaceOf('-n=shop'), 'shop');
-    assert.equal(namespaceOf('-wn=shop'), 'shop');
+    assert.equal(namespaceOf('-An=shop'), 'shop');
     assert.equal(namespaceOf('-nshop'), 'shop');
     assert.equal(namespaceOf('-n='), '');
   });
@@ -37,8 +37,16 @@ describe('a flag with its value in one argument', () => {
 });
 
 test('completion of retained has kinds, not the names of resources that exist', async () => {
-  assert.equal(await complete(['retained', ''], {}), 'bench/\nsite/\n');
-  assert.equal(await complete(['retained', 'bench/'], {}), 'bench/\n');
+  assert.equal(await complete(['retained', '']), 'bench/\nsite/\n');
+  assert.equal(await complete(['retained', 'bench/']), 'bench/\n');
+});
+
+test('completion asks no cluster, so that it has no values for namespaces and contexts', async () => {
+  assert.equal(await complete(['status', '-n', '']), '');
+  assert.equal(await complete(['status', '--context', '']), '');
+  assert.equal(await complete(['status', 'site']), 'site/\n');
+  assert.match(await complete(['render', '--serves', '']), /^keda\ncert-manager\n/);
+  assert.equal(await complete(['render', '--serves=ked']), '--serves=keda\n');
 });
 
 describe('an empty namespace or context', () => {

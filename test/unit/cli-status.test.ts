@@ -2,18 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { statusOf } from './cli-objects.js';
-import { TerminalScreen } from '../../cli/commands/status/terminal-screen.js';
-import { sizeOf } from '../../cli/io/streams.js';
-import { LastLogs } from '../../cli/commands/status/pod-logs.js';
+import { lastLogs } from '../../cli/commands/status/pod-logs.js';
 import { renderTrees, type RenderOptions } from '../../cli/commands/status/render-tree.js';
-import { shardHolders, withReplicas } from '../../cli/commands/status/shard-holders.js';
 import { summaryOf } from '../../cli/commands/status/summary.js';
 import { podHealth, restartsOf, wantedLog } from '../../cli/commands/status/pod-status.js';
 import { queueLengthsOf } from '../../constructs/kinds/bench/status-view.js';
 import { selectionOf } from '../../cli/kube/kind-names.js';
 import { UsageError } from '../../cli/arguments/errors.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
-import { bucketOf, shardOf } from '../../runner/shards/buckets.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import type { PodObject } from '../../runner/health/pod-diagnostics.js';
 import * as objects from './cli-objects.js';
@@ -105,18 +101,6 @@ describe('the status tree', () => {
     const never = statusOf([site(), backup('new')], {}, { kind: 'AppSite' });
     assert.equal(never[0]?.details.lastBackup, null);
     assert.match(text(never), /no backup yet/);
-  });
-
-  test('names the replica that holds the shard of a bench', () => {
-    const nodes = statusOf([objects.bench(), objects.site()]);
-    assert.equal(withReplicas(nodes, []), nodes, 'as without shards');
-    const holders = ['pod-0', 'pod-1', 'pod-2'];
-    const shard = shardOf(bucketOf('ns/b'), holders.length);
-    const lines = text(withReplicas(nodes, holders));
-    assert.match(lines, new RegExp(`AppBench b .* shard ${shard} of pod-${shard} `));
-    assert.doesNotMatch(lines, /AppSite s .* shard/);
-    const lost = holders.map((holder, index) => (index === shard ? undefined : holder));
-    assert.match(text(withReplicas(nodes, lost)), new RegExp(`no replica holds shard ${shard}`));
   });
 
   test('reports a resource without a status as not reconciled', () => {
@@ -353,109 +337,23 @@ describe('the logs of failing pods', () => {
   }) as unknown as readonly PodObject[];
   const forbidden = () => new ApiError(403, 'Forbidden', {}, 'no');
 
-  test('are requested again after a delay when they cannot be read', async () => {
-    let now = 0;
-    let isForbidden = true;
+  test('are read from ten, and what is forbidden is named', async () => {
     const requested: string[] = [];
     const client = {
       request: <T>(_method: string, path: string): Promise<T> => {
         const [, pod = ''] = /pods\/(\w+)\/log/.exec(path) ?? [];
         requested.push(pod);
-        const readable = !isForbidden || pod === 'p11';
+        const readable = pod === 'p9';
         return readable ? Promise.resolve(`log of ${pod}\n` as T) : Promise.reject(forbidden());
       },
     };
-    const logs = new LastLogs(client, () => now);
-    const omitted = [{ what: 'logs of pods', namespace: 'ns', why: 'forbidden: get pods/log' }];
-
-    assert.deepEqual((await logs.of(pods)).omitted, omitted);
+    const { logs, omitted } = await lastLogs(client, pods);
+    const why = 'forbidden: get pods/log';
+    assert.deepEqual(omitted, [{ what: 'logs of pods', namespace: 'ns', why }]);
     assert.equal(requested.length, 10);
-    now = 5_000;
-    const second = await logs.of(pods);
     assert.deepEqual(
-      requested.slice(10).sort(),
-      ['p10', 'p11'],
-      'logs that were not requested yet',
+      [...logs.values()].map(({ lines }) => lines),
+      [['log of p9']],
     );
-    assert.deepEqual(
-      [...second.logs.values()].map(({ lines }) => lines),
-      [['log of p11']],
-    );
-    now = 10_000;
-    assert.deepEqual((await logs.of(pods)).omitted, omitted, 'the omission is still reported');
-    assert.equal(requested.length, 12);
-    assert.deepEqual((await logs.of([])).omitted, [], 'deleted pods are not reported');
-
-    isForbidden = false;
-    now = 40_000;
-    await logs.of(pods);
-    now = 41_000;
-    const last = await logs.of(pods);
-    assert.deepEqual([last.logs.size, last.omitted], [12, []]);
-  });
-});
-
-describe('the holders of shards', () => {
-  const lease = (name: string, holderIdentity: string, renewedAt = Date.now()) => ({
-    metadata: { name },
-    spec: {
-      holderIdentity,
-      leaseDurationSeconds: 10,
-      renewTime: new Date(renewedAt).toISOString(),
-    },
-  });
-  const holdersOf = (items: readonly object[] | Error) =>
-    shardHolders(
-      {
-        request: <T>(): Promise<T> =>
-          items instanceof Error
-            ? Promise.reject(items)
-            : Promise.resolve({ kind: 'LeaseList', metadata: {}, items } as T),
-      },
-      'app-operator.io',
-    );
-
-  test('are read from their Leases', async () => {
-    const leases = [
-      lease('app-operator-leader', 'app-operator-shards-4'),
-      lease('app-operator-shard-0', 'manager-6f_d3c1'),
-      lease('app-operator-shard-1', ''),
-      lease('app-operator-shard-2', 'manager-7a_b8e0', Date.now() - 120_000),
-    ];
-    assert.deepEqual(await holdersOf(leases), ['manager-6f', undefined, undefined, undefined]);
-  });
-  test('are none without shards, and where Leases cannot be listed', async () => {
-    assert.deepEqual(await holdersOf([]), []);
-    const left = [
-      lease('app-operator-leader', 'manager-6f_1'),
-      lease('app-operator-shard-0', 'a_b'),
-    ];
-    assert.deepEqual(await holdersOf(left), []);
-    assert.deepEqual(await holdersOf(new ApiError(403, 'Forbidden', {}, 'GET: 403')), []);
-  });
-});
-
-describe('the screen of --watch', () => {
-  const LINES = ['AppBench b', 'AppSite s', 'AppSite t'];
-  const shownOn = (columns: number, rows: number): readonly string[] => {
-    let written = '';
-    const write = (text: string): void => {
-      written += text;
-    };
-    new TerminalScreen({ terminal: () => sizeOf({ columns, rows }), write }).show(LINES);
-    return written.replace('\r\u001b[J', '').trimEnd().split('\n');
-  };
-
-  test('leaves out the lines that exceed the terminal', () => {
-    assert.deepEqual(shownOn(80, 4), LINES);
-    assert.deepEqual(shownOn(80, 3), ['AppBench b', '…']);
-    assert.deepEqual(shownOn(80, 1), ['…']);
-  });
-
-  test('shows all lines on a terminal of unknown size', () => {
-    assert.deepEqual(shownOn(0, 0), LINES);
-    const nodes = statusOf([objects.bench()]);
-    const { columns } = sizeOf({ columns: 0, rows: 0 });
-    assert.equal(text(nodes, { columns }), text(nodes));
   });
 });

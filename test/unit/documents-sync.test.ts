@@ -11,7 +11,7 @@ import type { DocumentResource } from '../../constructs/batches/documents/sync.j
 import { user } from '../../constructs/kinds/user/index.js';
 import { workspace } from '../../constructs/kinds/workspace/index.js';
 import { deleting, paused, reportOf, type Report } from '../../runner/reconcile/report.js';
-import type { Status } from '../../runner/reconcile/resource-status.js';
+import type { Status } from '../../runner/plan/resource-status.js';
 import { statusOf } from '../../runner/reconcile/status.js';
 import { aSite, aReader, stored } from '../golden/builders.js';
 import { NOW } from '../golden/scenario.js';

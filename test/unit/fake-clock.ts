@@ -1,4 +1,4 @@
-import type { Clock } from '../../runner/clock.js';
+import type { Clock } from '../../runner/kit/clock.js';
 
 /** Lets what waits for nothing but promises go on. */
 export const settle = (): Promise<void> => new Promise(setImmediate);

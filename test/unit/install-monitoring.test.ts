@@ -10,7 +10,7 @@ import {
 import { monitoringObjects } from '../../constructs/monitoring/objects.js';
 import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import { createLogger } from '../../runner/telemetry/log.js';
-import { MonitoringReconciler } from '../../runner/telemetry/monitoring-reconciler.js';
+import { MonitoringReconciler } from '../../runner/monitoring/monitoring-reconciler.js';
 
 const NAMESPACE = 'app-operator-system';
 const MONITORS = `/apis/monitoring.coreos.com/v1/namespaces/${NAMESPACE}/servicemonitors`;

@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { monitoringObjects } from '../../constructs/monitoring/objects.js';
-import { VERSION } from '../../runner/version.js';
+import { VERSION } from '../../runner/kit/version.js';
 import { projectRoot } from '../../testbed/project-root.js';
 import { bundleFiles } from '../../tools/release/olm-bundle.js';
 import { ANOTHER_OPERATOR, selects, selectorsIn } from '../support/operator-selectors.js';

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { GENERATED, installManifest } from '../../cli/commands/install/manifest.js';
 import { OPERATOR_SELECTOR } from '../../constructs/kit/operator-identity.js';
 import { parseConfig } from '../../runner/config/config.js';
-import { VERSION } from '../../runner/version.js';
+import { VERSION } from '../../runner/kit/version.js';
 import { MALLOC, NODE_FLAGS } from '../../testbed/operator-process.js';
 import { install, type Installed, the } from './install-manifest.js';
 

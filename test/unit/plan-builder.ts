@@ -9,7 +9,7 @@ import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { Stage } from '../../constructs/kit/stage.js';
-import { planOf, type Plan, type PlannedStage } from '../../runner/reconcile/plan.js';
+import { planOf, type Plan, type PlannedStage } from '../../runner/plan/plan.js';
 
 export const METADATA_KEYS = metadataKeysFor(DEFAULT_API_GROUP);
 export const KINDS = new Map(

@@ -12,9 +12,9 @@ import type { AnyKind } from '../../constructs/registry.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { childOf, createOnlyHash, createOnlyKeys } from '../../runner/cache/child.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
-import { planOf, plannedOf, type Plan } from '../../runner/reconcile/plan.js';
+import { planOf, plannedOf, type Plan } from '../../runner/plan/plan.js';
+import { ReconcileStates } from '../../runner/plan/state.js';
 import { Planner } from '../../runner/reconcile/planner.js';
-import { ReconcileStates } from '../../runner/reconcile/state.js';
 import { aPlan, BENCH, KINDS, METADATA_KEYS, type Wanted } from './plan-builder.js';
 
 const objectOf = (made: Plan, id: string): KubeObject => {

@@ -31,14 +31,15 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'runner/cache/discovery.ts this.#poll this.#schedule': 'one call each time that a timer ends',
   'runner/cache/managed-fields.ts selected textOf': 'an error of the stack makes the child invalid',
   'runner/config/config.ts deepFreeze': 'our configuration',
-  'runner/controller/workqueue.ts this.#pump this.#retry this.#run this.add this.addAfter':
+  'runner/queue/workqueue.ts this.#pump this.#retry this.#run this.add this.addAfter':
     'the workers',
   'runner/leader/leader-election.ts this.release': 'its own limit',
   'runner/telemetry/log.ts messages': 'its own limit',
-  'runner/telemetry/monitoring-reconciler.ts contains': 'the object that is wanted, which is ours',
-  'runner/telemetry/monitoring-reconciler.ts this.#failed this.#reconcile this.#requeue':
+  'runner/monitoring/monitoring-reconciler.ts contains': 'the object that is wanted, which is ours',
+  'runner/monitoring/monitoring-reconciler.ts this.#failed this.#reconcile this.#requeue':
     'one call each time that a timer ends',
-  'runner/telemetry/redact.ts this.#array this.#object this.#secret this.redact': 'its own limit',
+  'runner/telemetry/redact.ts concealed': 'its own limit',
+  'runner/telemetry/redact.ts redact': 'its own limit',
 };
 
 test('every function that calls itself is bounded', () => {

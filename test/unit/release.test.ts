@@ -13,7 +13,7 @@ import {
 } from '../../constructs/project.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
-import { VERSION } from '../../runner/version.js';
+import { VERSION } from '../../runner/kit/version.js';
 import { projectRoot } from '../../testbed/project-root.js';
 import { releaseOf } from '../../tools/generate/packages/changelog.js';
 import { ACCEPTED, Findings } from '../../tools/release/accepted.js';

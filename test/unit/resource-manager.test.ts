@@ -16,7 +16,7 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { childId } from '../../runner/cache/child.js';
-import type { Plan } from '../../runner/reconcile/plan.js';
+import type { Plan } from '../../runner/plan/plan.js';
 import { Applier } from '../../runner/apply/applier.js';
 import { ResourceManager } from '../../runner/apply/resource-manager.js';
 import { FakeApi } from './fake-api.js';

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 
 import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import type { Client, Method, RequestOptions } from '../../runner/api/client.js';
-import type { Clock } from '../../runner/clock.js';
+import type { Clock } from '../../runner/kit/clock.js';
 import {
   leaderIdentity,
   runLeaderElection,

@@ -6,7 +6,7 @@ import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import type { Client, Method, RequestOptions } from '../../runner/api/client.js';
 import { parseConfig } from '../../runner/config/config.js';
-import type { Clock } from '../../runner/clock.js';
+import type { Clock } from '../../runner/kit/clock.js';
 import type { Lease } from '../../runner/leader/lease-object.js';
 import { shardLease } from '../../runner/shards/group-leases.js';
 import { ShardedManager, type ShardManager } from '../../runner/shards/sharded-manager.js';

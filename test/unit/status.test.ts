@@ -7,7 +7,7 @@ import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { KINDS } from '../../constructs/registry.js';
 import type { Report } from '../../runner/reconcile/report.js';
-import type { Status } from '../../runner/reconcile/resource-status.js';
+import type { Status } from '../../runner/plan/resource-status.js';
 import { difference, statusOf } from '../../runner/reconcile/status.js';
 
 const NOW = new Date('2026-02-03T04:05:06.789Z');

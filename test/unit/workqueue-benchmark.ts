@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 
-import { WorkQueue } from '../../runner/controller/workqueue.js';
+import { WorkQueue } from '../../runner/queue/workqueue.js';
 
 /** All that is due without a timer. */
 export const settle = async (): Promise<void> => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { FairQueue } from '../../runner/controller/fair-queue.js';
-import { meteredQueue, WorkQueue } from '../../runner/controller/workqueue.js';
+import { FairQueue } from '../../runner/queue/fair-queue.js';
+import { meteredQueue, WorkQueue } from '../../runner/queue/workqueue.js';
 import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 import { randomFrom } from '../../testbed/random.js';
 import { Bench, settle } from './workqueue-benchmark.js';

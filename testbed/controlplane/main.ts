@@ -1,4 +1,4 @@
-import '../../runner/require-node.js';
+import '../../runner/kit/require-node.js';
 import { parseArgs } from 'node:util';
 
 import { messageOf } from '../../constructs/kit/errors.js';

@@ -1,4 +1,4 @@
-import '../../runner/require-node.js';
+import '../../runner/kit/require-node.js';
 import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';

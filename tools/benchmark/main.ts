@@ -1,4 +1,4 @@
-import '../../runner/require-node.js';
+import '../../runner/kit/require-node.js';
 import { parseArgs } from 'node:util';
 import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';

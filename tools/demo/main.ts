@@ -1,13 +1,16 @@
-import '../../runner/require-node.js';
+import '../../runner/kit/require-node.js';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
-import { Viewer } from '../../cli/commands/status/viewer.js';
-import { statusLive, statusNow, type LiveProps } from '../../cli/commands/status/live.js';
 import { allOf } from '../../cli/commands/status/tree-node.js';
 import { renderTrees } from '../../cli/commands/status/render-tree.js';
-import type { StatusReport } from '../../cli/commands/status/reporter.js';
+import {
+  statusNow,
+  type StatusProps,
+  type StatusReport,
+} from '../../cli/commands/status/reporter.js';
 import { kindNamed } from '../../cli/kube/kinds.js';
 import { DEFAULT_API_GROUP, objectKind } from '../../constructs/kit/definition.js';
 import { createClient } from '../../runner/api/client.js';
@@ -23,6 +26,7 @@ import { projectRoot } from '../../testbed/project-root.js';
 const NAMESPACE = 'default';
 const TIMEOUT_MS = 600_000;
 const RESOURCES = 2;
+const REFRESH_MS = 1_000;
 
 const { values } = parseArgs({
   options: {
@@ -48,21 +52,12 @@ const cp = await Promise.race([
 // Interrupted while starting: the supervisor cleans up when this process exits.
 if (cp === 'signal') process.exit(130);
 const client = createClient({ credentials: await loadCredentials(cp.kubeconfig, {}) });
-const live: LiveProps = {
+const shown: StatusProps = {
   client,
   apiGroup: DEFAULT_API_GROUP,
   namespace: NAMESPACE,
   selection: {},
 };
-const viewer = new Viewer(
-  {
-    colours: stdout.isTTY && !env['NO_COLOR'],
-    terminal: stdout.isTTY ? () => ({ columns: stdout.columns, rows: stdout.rows }) : undefined,
-    write: (text) => stdout.write(text),
-  },
-  'tree',
-  false,
-);
 let operator: OperatorProcess | undefined;
 try {
   const logFile = path.join(cp.dataDir, 'app-operator.log');
@@ -71,15 +66,11 @@ try {
   for (const file of ['bench.yaml', 'site.yaml']) await applyExample(cp, file);
   say('');
   await Promise.race([showUntilReady(), operator.failed, cp.failed]);
-  viewer.end();
-  if (!stdout.isTTY) say(linesOf(await statusNow(live)));
+  if (!stdout.isTTY) say(linesOf(await statusNow(shown)));
   if (!values.exit) {
     say(nextCommands(cp, logFile));
-    const shown = statusLive(live, interrupted.signal, (report) => {
-      viewer.show(report);
-      return 'continue';
-    });
-    await Promise.race([shown, ended, operator.failed, cp.failed]);
+    const changes = show(interrupted.signal, () => false);
+    await Promise.race([changes, ended, operator.failed, cp.failed]);
   }
 } finally {
   interrupted.abort();
@@ -92,17 +83,30 @@ try {
 /** Shows the tree as it grows, until the bench and the site are Ready. */
 async function showUntilReady(): Promise<void> {
   const signal = AbortSignal.any([interrupted.signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  await statusLive(live, signal, (report) => {
-    viewer.show(report);
-    const ours = report.resources.flatMap(allOf).filter(({ kind }) => kind.startsWith('App'));
-    const ready = ours.length === RESOURCES && ours.every(({ state }) => state === 'Ready');
-    return ready ? 'stop' : 'continue';
+  await show(signal, ({ resources }) => {
+    const ours = resources.flatMap(allOf).filter(({ kind }) => kind.startsWith('App'));
+    return ours.length === RESOURCES && ours.every(({ state }) => state === 'Ready');
   });
   // An interruption ends it too.
   if (signal.aborted && !interrupted.signal.aborted)
     throw new Error(
       `AppBench and AppSite: timed out after ${TIMEOUT_MS / 1000} s waiting for Ready`,
     );
+}
+
+/** Shows the tree on a terminal, again and again in place, until the signal or the wanted report. */
+async function show(signal: AbortSignal, isWanted: (report: StatusReport) => boolean) {
+  let height = 0;
+  while (!signal.aborted) {
+    const report = await statusNow(shown);
+    if (stdout.isTTY) {
+      const text = linesOf(report);
+      stdout.write(`${height > 0 ? `\x1b[${height}A` : ''}\r\x1b[J${text}\n`);
+      height = text.split('\n').length;
+    }
+    if (isWanted(report)) return;
+    await sleep(REFRESH_MS);
+  }
 }
 
 async function applyExample({ api }: ControlPlane, file: string): Promise<void> {
@@ -116,7 +120,9 @@ async function applyExample({ api }: ControlPlane, file: string): Promise<void> 
 }
 
 function linesOf({ resources }: StatusReport): string {
-  return renderTrees(resources, { colours: false, now: Date.now() }).join('\n');
+  const colours = stdout.isTTY && !env['NO_COLOR'];
+  const columns = stdout.isTTY ? stdout.columns : undefined;
+  return renderTrees(resources, { colours, columns, now: Date.now() }).join('\n');
 }
 
 function nextCommands(plane: ControlPlane, logFile: string): string {

@@ -3,7 +3,7 @@
  * `v<version>` that has docs/ is built into a folder of its own, so that readers find the pages of
  * their release.
  */
-import '../../runner/require-node.js';
+import '../../runner/kit/require-node.js';
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,

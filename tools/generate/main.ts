@@ -7,7 +7,7 @@
  *
  * With `--third-party` it writes the imports of third-party kinds instead; that needs Go.
  */
-import '../../runner/require-node.js';
+import '../../runner/kit/require-node.js';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { crdOf } from '../../constructs/install/crd.js';

@@ -1,5 +1,5 @@
 /** `npm run lint:workflows`: actionlint on `.github/workflows`. Without Go it is left out, but not in CI. */
-import '../../runner/require-node.js';
+import '../../runner/kit/require-node.js';
 import { lintWorkflows } from './checks.js';
 import { ToolMissing } from './tools.js';
 

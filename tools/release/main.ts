@@ -6,14 +6,14 @@
  *     npm run release -- --dry-run --strict    fail also where a check is left out for lack of its tool
  *     npm run release                          publish: for the workflow, on a tag
  */
-import '../../runner/require-node.js';
+import '../../runner/kit/require-node.js';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { PROJECT } from '../../constructs/project.js';
-import { VERSION } from '../../runner/version.js';
+import { VERSION } from '../../runner/kit/version.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { projectRoot } from '../../testbed/project-root.js';
 import { releaseOf } from '../generate/packages/changelog.js';

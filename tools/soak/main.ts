@@ -2,7 +2,7 @@
  * Random changes of sites under faults, and what is left after them:
  * `npm run soak -- --minutes 30 --sites 300 --seed 1`. A seed repeats the order of changes, not their times.
  */
-import '../../runner/require-node.js';
+import '../../runner/kit/require-node.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createClient, type Client } from '../../runner/api/client.js';

@@ -1,5 +1,5 @@
 import { defined } from '../../../constructs/kit/json/defined.js';
-import { VERSION } from '../../../runner/version.js';
+import { VERSION } from '../../../runner/kit/version.js';
 import type { Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
 import { MAX_REPLICAS, type INSTALL_FLAGS } from './flags.js';

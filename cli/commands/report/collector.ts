@@ -10,7 +10,7 @@ import {
 import { OPERATOR, OPERATOR_SELECTOR, PORTS } from '../../../constructs/kit/operator-identity.js';
 import { isForbidden, isNotFound } from '../../../runner/api/api-error.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';
-import { VERSION } from '../../../runner/version.js';
+import { VERSION } from '../../../runner/kit/version.js';
 import type { ApiClient } from '../../kube/connect.js';
 import { ServedKinds } from '../../kube/discovery.js';
 import { serverMessageOf } from '../../kube/errors.js';
@@ -25,7 +25,7 @@ import {
 } from '../../kube/snapshot.js';
 import { renderTrees } from '../status/render-tree.js';
 import { exportersIn } from '../status/queue-lengths.js';
-import { StatusReporter } from '../status/reporter.js';
+import { statusOf } from '../status/reporter.js';
 import { summaryOf } from '../status/summary.js';
 import { toYaml } from '../../io/yaml.js';
 import type { Archive } from './archive.js';
@@ -256,9 +256,7 @@ export class Collector {
 
   async #status(snapshot: ClusterSnapshot): Promise<void> {
     const { client, apiGroup, namespace, archive, redaction } = this.props;
-    const now = (): number => performance.now();
-    const reporter = new StatusReporter({ client, apiGroup, namespace, selection: {}, now });
-    const report = await reporter.report(snapshot);
+    const report = await statusOf(snapshot, { client, apiGroup, namespace, selection: {} });
     const lines = renderTrees(report.resources, {
       colours: false,
       now: Date.now(),

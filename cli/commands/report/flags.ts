@@ -13,7 +13,6 @@ export const REPORT_FLAGS = {
     value: text,
     placeholder: 'NAME',
     help: 'namespace of the operator (default app-operator-system)',
-    complete: 'namespace',
   },
   output: {
     value: text,

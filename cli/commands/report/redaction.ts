@@ -38,23 +38,22 @@ export class Redaction {
 
   /** A text without secrets. */
   text(text: string): string {
-    let clean = text;
-    for (const value of this.#values) {
-      if (!clean.includes(value)) continue;
-      this.#count += clean.split(value).length - 1;
-      clean = clean.replaceAll(value, REDACTED);
-    }
-    return redactText(clean, () => (this.#count += 1));
+    const clean = this.#clean(text);
+    this.#count += clean.split(REDACTED).length - 1;
+    return clean;
   }
 
   /** An object without secrets. References to Secrets stay. */
   object(object: unknown): unknown {
-    return redact(object, {
-      maxDepth: Infinity,
-      text: (text) => this.text(text),
-      omit: LAST_APPLIED,
-      onReplace: () => (this.#count += 1),
-    });
+    const text = (one: string): string => this.#clean(one);
+    const clean = redact(object, { maxDepth: Infinity, text, omit: LAST_APPLIED });
+    this.#count += JSON.stringify(clean).split(REDACTED).length - 1;
+    return clean;
+  }
+
+  #clean(text: string): string {
+    const known = this.#values.reduce((left, value) => left.replaceAll(value, REDACTED), text);
+    return redactText(known);
   }
 }
 

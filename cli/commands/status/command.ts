@@ -1,6 +1,13 @@
 import type { Command } from '../../arguments/command.js';
 import { STATUS_FLAGS } from './flags.js';
 
+/** Names of kinds, such as `bench/`; the names of resources are only in the cluster. */
+async function kindNames(): Promise<readonly string[]> {
+  const { DEFINITIONS } = await import('../../../constructs/registry.js');
+  const { shortNameOf } = await import('../../kube/kind-names.js');
+  return DEFINITIONS.map(({ singular }) => `${shortNameOf(singular)}/`);
+}
+
 export const status: Command<typeof STATUS_FLAGS> = {
   name: 'status',
   summary: 'show benches and sites as a tree, with their health and what they wait for',
@@ -12,8 +19,8 @@ found, or nothing could be read.
 
   status                        all benches and sites of the namespace
   status site/shop              one resource; kinds as in kubectl get, such as bench, as, appsite.app-operator.io
-  status --watch                the tree again after each change`,
+  watch -n2 app-operator status      the tree every two seconds`,
   flags: STATUS_FLAGS,
-  positionals: { most: 2, complete: 'resource' },
+  positionals: { most: 2, complete: kindNames },
   load: async () => (await import('./run.js')).runStatus,
 };

@@ -10,7 +10,6 @@ export const STATUS_FLAGS = {
   ...CLUSTER_FLAGS,
   ...ALL_NAMESPACES_FLAGS,
   all: enable('show every object, also healthy ones'),
-  watch: enable('follow changes until Ctrl-C', 'w'),
   ...outputFlags('tree', 'json', 'yaml'),
   ...API_GROUP_FLAGS,
 };

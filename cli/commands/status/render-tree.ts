@@ -111,7 +111,7 @@ class Renderer {
   }
 
   #resourceColumns({ details, state }: Node, { statusView }: AnyKind): readonly string[] {
-    const { phase, paused, shard, replica } = details;
+    const { phase, paused } = details;
     const [, colour] = SIGNS[state];
     const columns =
       statusView?.columns?.(details as Parameters<typeof statusView.columns>[0]) ?? [];
@@ -119,8 +119,6 @@ class Renderer {
       this.#paint(colour, phase ?? state),
       ...(paused ? [this.#paint('yellow', 'paused')] : []),
       ...columns.map((column) => this.#column(column)),
-      ...(replica === null ? [this.#paint('yellow', `no replica holds shard ${shard}`)] : []),
-      ...(replica ? [this.#paint('dim', `shard ${shard} of ${replica}`)] : []),
     ];
   }
 

@@ -4,7 +4,7 @@ import type { Resource } from '../../../constructs/kit/object.js';
 import { isJobFailure } from '../../../constructs/kit/reasons.js';
 import type { StatusNode, StatusView } from '../../../constructs/kit/status-view.js';
 import { KINDS } from '../../../constructs/registry.js';
-import type { Status } from '../../../runner/reconcile/resource-status.js';
+import type { Status } from '../../../runner/plan/resource-status.js';
 import type { Details } from './tree-node.js';
 
 /** A custom resource, with the status fields that every kind has. */

@@ -5,34 +5,21 @@ import { toYaml } from '../../io/yaml.js';
 import { connected } from '../../kube/connect.js';
 import { selectionOf, type Selection } from '../../kube/kind-names.js';
 import type { STATUS_FLAGS } from './flags.js';
-import { statusLive, statusNow } from './live.js';
 import { renderTrees } from './render-tree.js';
-import type { Form, StatusReport } from './reporter.js';
+import { statusNow, type Form, type StatusReport } from './reporter.js';
 import { summaryOf } from './summary.js';
-import { Viewer } from './viewer.js';
 
 export const runStatus: Run<typeof STATUS_FLAGS> = ({ values, positionals }, io) => {
-  const { output: form = 'tree', all = false, watch = false } = values;
+  const { output: form = 'tree', all = false } = values;
   const apiGroup = values['api-group'] ?? DEFAULT_API_GROUP;
   const selection = selectionOf(positionals, { apiGroup });
   return connected(values, io, async (connection): Promise<Outcome> => {
     const { client } = connection;
     const namespace = values['all-namespaces'] ? undefined : connection.namespace;
-    const props = { client, apiGroup, namespace, selection };
-    if (!watch) {
-      const report = await statusNow(props);
-      // An interrupted report is incomplete.
-      io.signal.throwIfAborted();
-      return { out: textOf(report, form, { all, io, selection }), code: 0 };
-    }
-    const viewer = new Viewer(io, form, all);
-    await statusLive(props, io.signal, (report) => {
-      if (io.signal.aborted) return 'stop';
-      viewer.show(report);
-      return 'continue';
-    });
-    viewer.end();
-    return { code: 0 };
+    const report = await statusNow({ client, apiGroup, namespace, selection });
+    // An interrupted report is incomplete.
+    io.signal.throwIfAborted();
+    return { out: textOf(report, form, { all, io, selection }), code: 0 };
   });
 };
 
@@ -46,7 +33,7 @@ function textOf(
   if (form === 'yaml') return toYaml([report]);
   const lines = renderTrees(report.resources, {
     colours: io.colours,
-    columns: io.terminal?.().columns,
+    columns: io.columns,
     now: Date.now(),
     all,
     namespaces: report.namespace === null,

@@ -1,6 +1,6 @@
 import type { AnyKind } from '../../../constructs/registry.js';
 import type { Omission } from '../../kube/snapshot.js';
-import { resourcesIn, type Node } from './tree-node.js';
+import { resourcesIn } from './tree-node.js';
 import type { StatusReport } from './reporter.js';
 
 /** The lines below the trees: how many resources are Ready, and what could not be read. */
@@ -26,21 +26,4 @@ export function omissionLines(omitted: readonly Omission[]): readonly string[] {
   return [...reasons].map(
     ([why, of]) => `Not shown: ${[...new Set(of.map(({ what }) => what))].join(', ')} (${why}).`,
   );
-}
-
-/** A line for each resource of a report, by its key: a changed line is a changed resource. */
-export function resourceLines(
-  { resources }: StatusReport,
-  kinds?: readonly AnyKind[],
-): ReadonlyMap<string, string> {
-  return new Map(
-    resourcesIn(resources, kinds).map((node) => [
-      `${node.kind}/${node.namespace}/${node.name}`,
-      lineOf(node),
-    ]),
-  );
-}
-
-function lineOf({ kind, name, state, message, details }: Node): string {
-  return `${kind} ${name}: ${details.phase ?? state}${message === '' ? '' : `: ${message}`}`;
 }

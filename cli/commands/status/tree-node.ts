@@ -21,10 +21,6 @@ export interface Details {
   /** Of a custom resource: `status.phase`. */
   readonly phase?: string;
   readonly paused?: true;
-  /** Of a bench, where the operator has shards: the number of its shard. */
-  readonly shard?: number;
-  /** The replica of the operator that holds the shard; null if none does. */
-  readonly replica?: string | null;
   /** Whether the object outlives its resource. */
   readonly retained?: true;
   /** The fields of the kind, see `StatusView.details`. */

@@ -1,4 +1,4 @@
-import { VERSION } from '../../../runner/version.js';
+import { VERSION } from '../../../runner/kit/version.js';
 import type { Run } from '../../arguments/command.js';
 import type { VERSION_FLAGS } from './flags.js';
 

@@ -24,7 +24,7 @@ export class CommandLine {
       program: 'app-operator',
       env: this.#env,
       colours: false,
-      terminal: undefined,
+      columns: undefined,
       signal: new AbortController().signal,
       readStdin: () => Promise.resolve(Buffer.from(input)),
       write: (text) => out.push(text),

@@ -15,7 +15,7 @@ import { listAll } from '../../../runner/api/list.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';
 import { childOf } from '../../../runner/cache/child.js';
 import { digestOf } from '../../../runner/cache/child-cache.js';
-import { plannedOf, planOf, type Plan } from '../../../runner/reconcile/plan.js';
+import { plannedOf, planOf, type Plan } from '../../../runner/plan/plan.js';
 import { labelled } from '../../../runner/shards/ownership.js';
 import { fleetSite, pathOf, siteAt, type FleetShape, type FleetSite } from './objects.js';
 

@@ -1,5 +1,5 @@
-import type { Child } from '../cache/child.js';
-import type { OperatorMetrics } from './metrics.js';
+import type { Child } from './child.js';
+import type { OperatorMetrics } from '../telemetry/metrics.js';
 
 const JOB_STATES = {
   Ready: 'Succeeded',

@@ -13,14 +13,14 @@ import { problemsOf } from '../cache/checked.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { HealthChecker } from '../health/health-checker.js';
-import type { Finalizer } from '../reconcile/finalizer.js';
-import { plannedOf, type Plan } from '../reconcile/plan.js';
-import type { Planner } from '../reconcile/planner.js';
-import { deleting, type Report } from '../reconcile/report.js';
-import { earliest } from '../reconcile/earliest.js';
-import type { LiveResources } from '../reconcile/live-resources.js';
-import type { ReconcileStates } from '../reconcile/state.js';
-import type { Status } from '../reconcile/resource-status.js';
+import type { Finalizer } from './finalizer.js';
+import { plannedOf, type Plan } from '../plan/plan.js';
+import type { Planner } from './planner.js';
+import { deleting, type Report } from './report.js';
+import { earliest } from '../kit/earliest.js';
+import type { LiveResources } from './live-resources.js';
+import type { ReconcileStates } from '../plan/state.js';
+import type { Status } from '../plan/resource-status.js';
 
 export interface CleanupProps {
   readonly kind: AnyKind;

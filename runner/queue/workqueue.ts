@@ -1,5 +1,5 @@
 import { namespaceOfKey } from '../../constructs/kit/object.js';
-import { backoffMs, type BackoffLimits } from '../backoff.js';
+import { backoffMs, type BackoffLimits } from '../kit/backoff.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { FairQueue } from './fair-queue.js';
 

@@ -6,7 +6,7 @@ import { ApiError, isNotFound } from '../api/api-error.js';
 import { FIELD_MANAGER } from '../cache/child.js';
 import type { Client } from '../api/client.js';
 import { NotLeading } from '../leader/fence.js';
-import type { Logger } from './log.js';
+import type { Logger } from '../telemetry/log.js';
 import { resourcePath } from '../api/resource-path.js';
 
 /** Delay of a retry after a transient error. */
