@@ -128,11 +128,11 @@ export interface ClusterReader {
   /** Whether the cluster serves an optional API. */
   serves(kind: ObjectKind): boolean;
   /**
-   * Whether `delayMs` milliseconds have passed since a point in time, in RFC 3339. The resource is
-   * enqueued when they have. Resources that pass the same `together` and the same delay become due at
-   * the same moments, up to half of the delay sooner or later, so that one Job can serve all of them.
+   * Whether `afterMs` milliseconds have passed since a point in time, in RFC 3339. The resource is
+   * enqueued when they have. Resources with the same `alignedBy` and the same delay become due at the
+   * same moments, up to half of the delay sooner or later, so that one Job can serve all of them.
    */
-  passed(since: string, delayMs?: number, together?: string): boolean;
+  isDue(since: string, afterMs?: number, options?: { readonly alignedBy?: string }): boolean;
   /**
    * What `pick` returns for one object; undefined if the object does not exist. `kind` names a watched
    * kind: one of ours, or one in `reads` or `readsChildren`. The namespace of a cluster-scoped object
@@ -258,6 +258,11 @@ export interface StatusResult {
 export interface Cleanup<R extends Resource> {
   /** Whether the deletion needs work: such a resource gets a finalizer. */
   needed(resource: R): boolean;
+  /**
+   * The data outside of the namespace that the cleanup was to delete, in words. It stays where the
+   * namespace is deleted: nothing can run there any more. @default none
+   */
+  leftOutside?(resource: R): readonly string[];
   /** Whether the children that hold data outlive the resource. @default no child holds data */
   retainsData?(resource: R): boolean;
   /**

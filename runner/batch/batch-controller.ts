@@ -59,7 +59,7 @@ interface BatchState {
   /** Of the requests whose Jobs failed. @default none has failed */
   failureIsolation?: FailureIsolation<KubeObject>;
   /** The requests of the last Job. */
-  lastJob?: { readonly run: string | undefined; readonly requests: readonly KubeObject[] };
+  lastJob?: { readonly taskHash: string | undefined; readonly requests: readonly KubeObject[] };
   /** The requests that are being collected, and since when. */
   collecting?: { readonly count: number; readonly since: number };
 }
@@ -331,8 +331,8 @@ export class BatchController {
     const plan = planOf(resource, { kinds, metadataKeys }, (scope, id) =>
       labelled(batch.chart(scope, id, { resource, ...props }), labels),
     );
-    const run = plannedOf(plan).find((planned) => planned.run !== undefined)?.run;
-    state.lastJob = { run, requests: props.requests };
+    const planned = plannedOf(plan).find(({ taskHash }) => taskHash !== undefined);
+    state.lastJob = { taskHash: planned?.taskHash, requests: props.requests };
     const { changes } = await resourceManager.apply(resource, plan);
     this.#setObjects(key, this.#published(key));
     if (changes.some(({ change }) => change !== 'unchanged')) {
@@ -405,6 +405,6 @@ export class BatchController {
 }
 
 /** The requests of a Job; none if they are unknown. */
-function requestsOf({ run }: Child, { lastJob }: BatchState): readonly KubeObject[] {
-  return lastJob && lastJob.run === run ? lastJob.requests : [];
+function requestsOf({ taskHash }: Child, { lastJob }: BatchState): readonly KubeObject[] {
+  return lastJob && lastJob.taskHash === taskHash ? lastJob.requests : [];
 }

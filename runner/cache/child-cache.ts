@@ -24,21 +24,35 @@ interface Applied {
   readonly altered: string | undefined;
 }
 
+/** A deleted Job that had succeeded. */
+export interface EndedJob extends Child {
+  /** Whether it was deleted neither by the operator nor because its TTL had passed. */
+  readonly deletedByUser: boolean;
+}
+
 const ENDED_KEPT = 2_000;
+/** The clocks of the API server and of the controller that deletes Jobs after their TTL differ. */
+const CLOCK_SKEW_MS = 10_000;
 
 /** All children of all resources, by id and by owner, and what was last applied to each. */
 export class ChildCache {
   readonly #store = new Store<Child>(sameChild);
   readonly #byOwner = new Multimap();
   readonly #applied = new Map<string, Applied>();
-  /** Jobs that had succeeded when they were deleted, by id. */
-  readonly #ended = new Map<string, Child>();
+  /** By id. */
+  readonly #ended = new Map<string, EndedJob>();
+  /** The uids of Jobs that the operator has deleted itself. */
+  readonly #ownDeletions = new Set<string>();
 
-  /** @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child */
+  /**
+   * @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child
+   * @param now milliseconds since 1970
+   */
   constructor(
     private readonly metadataKeys: MetadataKeys,
     onChange: (owner: string, before: Child | undefined, after: Child | undefined) => void,
     private readonly onInvalid: OnInvalid = () => undefined,
+    private readonly now: () => number = Date.now,
   ) {
     this.#store.onChange((id, before, after) => {
       for (const owner of new Set([before?.owner, after?.owner])) {
@@ -70,8 +84,15 @@ export class ChildCache {
    * A deleted Job that had succeeded. A reconcile may come after both, as when a policy deletes
    * Jobs a second after their end.
    */
-  ended(id: string): Child | undefined {
+  ended(id: string): EndedJob | undefined {
     return this.#ended.get(id);
+  }
+
+  /** The operator is about to delete a Job: its deletion is none by a user. */
+  deletes({ job, uid }: Child): void {
+    if (!job) return;
+    this.#ownDeletions.add(uid);
+    keepNewest(this.#ownDeletions, ENDED_KEPT);
   }
 
   applied(id: string): Applied | undefined {
@@ -161,8 +182,11 @@ export class ChildCache {
 
   #rememberEnded(child: Child | undefined): void {
     if (!child?.job?.succeeded) return;
+    const { expiresAt = Infinity, deletedAt = this.now() } = child.job;
+    const deletedByUser =
+      !this.#ownDeletions.has(child.uid) && deletedAt < expiresAt - CLOCK_SKEW_MS;
     // Its deletion says nothing about its end.
-    this.#ended.set(child.id, { ...child, deleting: false, health: READY });
+    this.#ended.set(child.id, { ...child, deleting: false, health: READY, deletedByUser });
     keepNewest(this.#ended, ENDED_KEPT);
   }
 

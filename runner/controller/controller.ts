@@ -24,7 +24,6 @@ import type { Status } from '../plan/resource-status.js';
 import { difference, recordOf, statusOf, withRecordedStatus } from '../reconcile/status.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics, ReconcileResult } from '../telemetry/metrics.js';
-import { StatusTurns } from './status-turns.js';
 import { forEachInTurns } from '../kit/turns.js';
 import { meteredQueue, type WorkQueue } from '../queue/workqueue.js';
 
@@ -53,6 +52,8 @@ const STATUS_MANAGER = 'app-operator-status';
 /** Members of one list often change together: the first change counts soon, later ones after this. */
 const BATCH_MS = 5_000;
 const FIRST_OF_BATCH_MS = 50;
+/** A minor change of a status, such as of a message, is written so often at most. */
+const MINOR_STATUS_MS = 5_000;
 /** If another field manager undoes each repair at once, repairs are limited to one a second. */
 const REPAIR_LIMIT = { repairs: 20, withinMs: 10_000, restMs: 1_000 };
 
@@ -68,7 +69,8 @@ export class Controller {
   /** The types of conditions that other field managers have added, by resource. */
   readonly #foreignConditions = new Map<string, ReadonlySet<string>>();
   #watchProblems = '';
-  readonly #statusTurns = new StatusTurns();
+  /** When each status was last written. */
+  readonly #statusAt = new Map<string, number>();
 
   constructor(private readonly props: ControllerProps) {
     this.#reconciler = new Reconciler({
@@ -204,6 +206,7 @@ export class Controller {
     if (written.length > 0) line.info('children changed', { changes: written });
     if (report.finalized) {
       line.info('finalizer removed');
+      this.#reportOrphaned(report, line);
       return;
     }
     const current = this.#resource(key);
@@ -221,6 +224,14 @@ export class Controller {
     );
   }
 
+  /** In a terminating namespace no event can be recorded. */
+  #reportOrphaned({ orphaned = [] }: Report, line: Logger): void {
+    if (orphaned.length === 0) return;
+    this.props.metrics.orphaned(this.#kindName, orphaned.length);
+    const message = 'the namespace was deleted before the data of this resource: delete it by hand';
+    line.warn(message, { left: orphaned });
+  }
+
   /** @returns milliseconds after which a minor update should be written, if it was postponed */
   async #writeStatus(
     key: string,
@@ -234,14 +245,14 @@ export class Controller {
     const recorded =
       isValid && !isPaused(resource) ? await this.#recordStatus(resource, status) : resource;
     const changed = difference(kind, this.#withoutForeignConditions(key), status);
+    if (changed === 'none') return undefined;
+    const { monotonic } = this.props;
     // If the next reconcile reads the status, an unwritten one would reconcile again and again.
     if (changed === 'minor' && report.statusResult.reconcileAgain !== true) {
-      const rest = this.#statusTurns.until(key, this.props.monotonic());
+      const rest = (this.#statusAt.get(key) ?? -Infinity) + MINOR_STATUS_MS - monotonic();
       if (rest > 0) return rest;
-      this.#statusTurns.take(key, this.props.monotonic());
     }
-    this.#statusTurns.forget(key);
-    if (changed === 'none') return undefined;
+    this.#statusAt.set(key, monotonic());
     try {
       await this.#applyStatus(recorded, status);
     } catch (error) {
@@ -398,7 +409,7 @@ export class Controller {
     this.#setBatchObjects(key, []);
     this.queue.forget(key);
     this.#reconciledAt.delete(key);
-    this.#statusTurns.forget(key);
+    this.#statusAt.delete(key);
     this.#repairs.delete(key);
     this.#foreignConditions.delete(key);
     const id = {

@@ -94,7 +94,7 @@ export class HealthChecker {
     );
     if (planned && isRecorded(this.props.children, plan, planned)) return { health: READY };
     const child = planned && this.props.children.get(planned.id);
-    if (child?.run !== planned?.run) return undefined;
+    if (child?.taskHash !== planned?.taskHash) return undefined;
     return (
       child && {
         health: this.#healthOf(child),

@@ -127,9 +127,9 @@ export class CleanupReconciler {
       if (plan.stages.length === 0) return undefined;
       return await this.#runCleanup(resource, plan);
     } catch (error) {
+      if (!isNamespaceTerminating(error)) throw error;
       // No Job can run in a terminating namespace, and all its objects are deleted anyway.
-      if (isNamespaceTerminating(error)) return undefined;
-      throw error;
+      return { ...FINALIZED, orphaned: this.props.kind.cleanup.leftOutside?.(resource) ?? [] };
     }
   }
 
@@ -185,7 +185,7 @@ export class CleanupReconciler {
     const report = waitingFor(blockedBy);
     resourceManager.trustAppliedHash(plan, resource.status?.appliedHash);
     try {
-      const retryMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
+      const retryMs = await resourceManager.jobRetry.retry(plan, this.states.of(resource));
       const { changes } = await resourceManager.apply(resource, plan);
       return { ...report, changes, requeueAfterMs: earliest(retryMs, blockedBy.retryAfterMs) };
     } catch (error) {
@@ -208,7 +208,7 @@ export class CleanupReconciler {
     if (this.props.kind.cleanup.retainsData?.(resource)) {
       await resourceManager.forgetRuns(this.planner.holderOf(resource)?.id);
     }
-    const requeueAfterMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
+    const requeueAfterMs = await resourceManager.jobRetry.retry(plan, this.states.of(resource));
     const progress = await resourceManager.apply(resource, plan);
     changes.push(...progress.changes);
     if (progress.complete) return undefined;

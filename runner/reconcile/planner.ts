@@ -52,7 +52,7 @@ export class Planner {
     const { kind } = this.props;
     const { uid, generation } = resource.metadata;
     const state = this.states.of(resource);
-    const key = hashOf([uid, generation, inputs]);
+    const key = hashOf([uid, generation, this.#annotationsOf(resource), inputs]);
     const known = state.planned?.key === key ? state.planned.stages : undefined;
     const name = keyOfObject(resource);
     const held = this.#held.get(name);
@@ -66,6 +66,14 @@ export class Planner {
     const recorded = { ...plan, holder: this.holderOf(resource), owner: uid };
     this.#hold(name, recorded);
     return recorded;
+  }
+
+  /** The annotations that charts may read: those of our group, but not the operator's own record. */
+  #annotationsOf({ metadata: { annotations = {} } }: Resource): unknown {
+    const { group, recordedStatus } = this.props.metadataKeys;
+    return Object.entries(annotations).filter(
+      ([key]) => key.startsWith(`${group}/`) && key !== recordedStatus,
+    );
   }
 
   /** The child that records which Jobs have succeeded. */

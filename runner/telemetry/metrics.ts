@@ -92,6 +92,11 @@ export class OperatorMetrics {
     'Events of objects that could not be processed, by what failed.',
     ['kind', 'stage'],
   );
+  private readonly orphanedData = this.counter(
+    'orphaned_data_total',
+    'Databases and stored backups that were to be deleted, and are left by a deleted namespace.',
+    ['kind'],
+  );
   private readonly apiCalls = this.counter('api_calls_total', 'Requests to the API server.', [
     'verb',
     'code',
@@ -204,6 +209,11 @@ export class OperatorMetrics {
   /** @param stage what failed: `parse`, `store`, `index` or `read` */
   invalidObject(kind: string, stage: string): void {
     this.invalidObjects.inc({ kind, stage });
+  }
+
+  /** @param count what a resource has left outside of its deleted namespace */
+  orphaned(kind: string, count: number): void {
+    this.orphanedData.inc({ kind }, count);
   }
 
   apiCall(verb: string, code: string): void {
