@@ -17,13 +17,8 @@ import { Webhooks } from './webhook.js';
 export interface InstallProps {
   /** The operator's image with its tag. */
   readonly image: string;
-  /** @default 1; of several, one works and the others stand by, unless there are shards */
+  /** @default 1; of several, one works and the others stand by */
   readonly replicas?: number;
-  /**
-   * Shards that the replicas divide all benches into: as many as replicas is best. Has no effect
-   * unless above 1. @default 1: one replica works for all benches
-   */
-  readonly shards?: number;
   /** The operator's own namespace, which is created. @default app-operator-system */
   readonly namespace?: string;
   /**
@@ -113,9 +108,8 @@ function commonProps(props: InstallProps) {
   const { watchNamespaces, namespaced = false, webhooks = !namespaced } = props;
   const { namespace = OPERATOR.namespace, apiGroup = DEFAULT_API_GROUP } = props;
   const { definitions = DEFINITIONS, kinds = KINDS } = props;
-  const shards = props.shards === 1 ? undefined : props.shards;
   const scope = { namespace, apiGroup, watchNamespaces, namespaced };
-  return { ...scope, webhooks, shards, definitions, kinds };
+  return { ...scope, webhooks, definitions, kinds };
 }
 
 function refuseContradictions(props: ReturnType<typeof commonProps>): void {

@@ -33,15 +33,10 @@ export interface ManagerProps {
   readonly kedaNamespace?: string | undefined;
   /** Whether the metrics are served over plain HTTP too. @default false */
   readonly plainMetrics?: boolean | undefined;
-  /** How many shards the replicas divide all benches into. @default one leader */
-  readonly shards?: number | undefined;
 }
 
 /** Where the authorities of webhook clients are mounted. */
 const CLIENT_CA = { volume: 'webhook-client-ca', folder: '/etc/app-operator/webhook-client-ca' };
-
-/** The benches of a lost replica are taken over within 20 seconds. */
-const SHARD_LEASE = '10s';
 
 /** Seconds: work in hand (10), the Lease given back (5), connections closed (2), and some air. */
 const GRACE_SECONDS = 30;
@@ -160,9 +155,6 @@ function managerArgs(props: ManagerProps): string[] {
   const { kedaNamespace = DEFAULT_SETTINGS.kedaNamespace } = props;
   return [
     '--leader-elect',
-    ...(props.shards === undefined
-      ? []
-      : [`--shards=${props.shards}`, `--leader-elect-lease-duration=${SHARD_LEASE}`]),
     `--metrics-bind-address=${plainMetricsAddress(props.plainMetrics)}`,
     // Who may read the metrics is for the cluster to say, which takes a ClusterRole to ask.
     `--metrics-secure-bind-address=${namespaced ? '0' : `:${PORTS.https}`}`,

@@ -5,7 +5,6 @@ import {
   clusterRules,
   namespacedRules,
   ownNamespaceRules,
-  shardRules,
   type PermissionSource,
   type ResourceRule,
   webhookKeyRules,
@@ -25,8 +24,6 @@ export interface OperatorAccessProps {
   readonly namespaced?: boolean | undefined;
   /** Whether it serves admission webhooks. */
   readonly webhooks: boolean;
-  /** How many shards there are. @default one leader */
-  readonly shards?: number | undefined;
 }
 
 /** The operator's ServiceAccount, and no more rights than its work takes. */
@@ -56,7 +53,6 @@ export class OperatorAccess extends Construct {
     }
     this.role('own-namespace', OPERATOR.ownRole, namespace, [
       ...ownNamespaceRules(),
-      ...(props.shards === undefined ? [] : shardRules()),
       ...(webhooks ? webhookKeyRules() : []),
     ]);
   }

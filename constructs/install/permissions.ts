@@ -94,15 +94,6 @@ export function ownNamespaceRules(): readonly ResourceRule[] {
   ];
 }
 
-/**
- * The Leases of shards and replicas, in the operator's own namespace: replicas find each other by a
- * list, and the Lease of a replica has its identity as name.
- */
-export function shardRules(): readonly ResourceRule[] {
-  const verbs = ['get', 'list', 'update', 'patch', 'delete'];
-  return [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs }];
-}
-
 /** The Secret with the keys of the webhooks, in the operator's own namespace. */
 export function webhookKeyRules(): readonly ResourceRule[] {
   return named('', 'secrets', OPERATOR.webhookSecret, [...READ, 'update']);

@@ -22,7 +22,6 @@ export const OPERATOR = {
   webhookConfiguration: 'app-operator-webhook-configuration',
   validatePath: '/validate',
   mutatePath: '/mutate',
-  convertPath: '/convert',
   /** The Lease that the leader holds. */
   lease: 'app-operator-leader',
   /** ClusterRole of the operator, and Role of it in each namespace where it is confined. */

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { OPERATOR } from '../../constructs/index.js';
-import type { KindVersion } from '../../constructs/kit/conversion.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import type { Client } from '../api/client.js';
@@ -10,7 +9,6 @@ import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { Admission } from './admission.js';
 import { AuthorAccess } from './author-access.js';
 import { CaInjector } from './ca-injector.js';
-import { convertReview } from './conversion.js';
 import { type Answered, serveWebhooks } from './server.js';
 
 export interface WebhooksOptions {
@@ -32,8 +30,6 @@ export interface WebhooksOptions {
   readonly reader: () => ClusterReader | undefined;
   /** @default all kinds of the registry */
   readonly kinds?: readonly AnyKind[];
-  /** Versions of the kinds that are served beside the stored one. @default none */
-  readonly versions?: readonly KindVersion[];
   readonly metrics: OperatorMetrics;
   readonly log: Logger;
 }
@@ -51,7 +47,7 @@ export interface Webhooks {
  * @throws if the address is in use
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks | undefined> {
-  const { config, client, reviewClient, reader, kinds = KINDS, versions = [] } = options;
+  const { config, client, reviewClient, reader, kinds = KINDS } = options;
   if (!config.webhooks || !config.webhookBindAddress) return undefined;
   const log = options.log.child({ logger: 'webhooks' });
   const access = new AuthorAccess({ client: reviewClient, kinds, group: config.apiGroup, log });
@@ -71,10 +67,6 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
       [OPERATOR.validatePath]: (request) => admission.validate(request),
       [OPERATOR.mutatePath]: (request) => admission.mutate(request),
     },
-    conversions:
-      versions.length === 0
-        ? {}
-        : { [OPERATOR.convertPath]: (body) => convertReview(body, config.apiGroup, versions) },
     onAnswer: counter(options.metrics, kinds),
     log,
     clientAuthorities: caFile === undefined ? undefined : () => readFile(caFile, 'utf8'),
@@ -85,9 +77,6 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
   const caInjector = new CaInjector({
     client,
     namespace,
-    converted: [
-      ...new Set(versions.map(({ definition }) => `${definition.plural}.${config.apiGroup}`)),
-    ],
     // Outside of a cluster, callers on this machine use its address.
     hosts: [service, '127.0.0.1'],
     onKeys: (keys) => {

@@ -106,8 +106,6 @@ describe('helm template', () => {
   ];
   const OTHERS: readonly (readonly [string[], Partial<InstallProps>])[] = [
     [['replicas=3'], { replicas: 3 }],
-    [['replicas=3', 'shards=3'], { replicas: 3, shards: 3 }],
-    [['shards=1'], {}],
     [['openshift=true'], { platformIds: true }],
     [['networkPolicy.egress=true'], { limitEgress: true }],
     [['networkPolicy.metricsNamespace="monitoring"'], { metricsNamespace: 'monitoring' }],
@@ -325,9 +323,6 @@ describe('wrong values are refused, each by its name:', () => {
   const WRONG: readonly (readonly [string, RegExp])[] = [
     ['replicas="two"', /'\/replicas'.*got string, want integer/],
     ['replicas=-1', /'\/replicas'.*minimum.*0/],
-    ['shards=0', /'\/shards'.*minimum.*1/],
-    ['shards=65', /'\/shards'.*maximum.*64/],
-    ['shards="3"', /'\/shards'.*got string, want integer/],
     ['replica=2', /additional properties 'replica' not allowed/],
     ['image.digest="latest"', /'\/image\/digest'.*does not match pattern/],
     ['image.pullPolicy="Sometimes"', /'\/image\/pullPolicy'.*must be one of 'Always'/],

@@ -1,6 +1,5 @@
 import type { Parser } from '../../../runner/config/flag-parser.js';
 import { domain, integer, namespace, namespaces } from '../../../runner/config/parsers.js';
-import { MAX_SHARDS } from '../../../runner/config/operator-flags.js';
 import type { CommandFlags } from '../../arguments/command.js';
 import { API_GROUP_FLAGS, enable } from '../../arguments/shared-flags.js';
 
@@ -15,7 +14,7 @@ const someNamespaces: Parser<readonly string[]> = {
   parse: (text) => (text.trim() === '' ? undefined : namespaces.parse(text)),
 };
 
-export const MAX_REPLICAS = 10;
+const MAX_REPLICAS = 10;
 
 export const INSTALL_FLAGS = {
   image: {
@@ -26,12 +25,7 @@ export const INSTALL_FLAGS = {
   replicas: {
     value: integer(1, MAX_REPLICAS),
     placeholder: 'N',
-    help: 'replicas; one is active, the others stand by, unless there are shards (default: the number of shards)',
-  },
-  shards: {
-    value: integer(1, MAX_SHARDS),
-    placeholder: 'N',
-    help: 'shards that the replicas divide all benches into (default 1)',
+    help: 'replicas; one is active, the others stand by (default 1)',
   },
   namespaces: {
     value: someNamespaces,

@@ -67,8 +67,6 @@ function namedDimensions(tokens: Tokens): readonly Dimension[] {
   const metricsNamespace = tokens.text(NAMESPACE);
   const kedaNamespace = tokens.text('.Values.kedaNamespace');
   const webhookClientCa = tokens.text('.Values.webhooks.clientCA');
-  // A token stands for the number.
-  const shards = tokens.value('.Values.shards') as unknown as number;
   const isKeda = `.Values.kedaNamespace "${DEFAULT_SETTINGS.kedaNamespace}"`;
   return [
     [
@@ -80,10 +78,6 @@ function namedDimensions(tokens: Tokens): readonly Dimension[] {
     [
       { when: 'not .Values.webhooks.clientCA', props: {} },
       { when: '.Values.webhooks.clientCA', props: { webhookClientCa } },
-    ],
-    [
-      { when: 'le (int .Values.shards) 1', props: {} },
-      { when: 'gt (int .Values.shards) 1', props: { shards } },
     ],
     [
       { when: `eq ${isKeda}`, props: {} },
