@@ -21,6 +21,8 @@ export interface ManagerProps {
   readonly apiGroup: string;
   /** The namespaces that the operator works in. @default all */
   readonly watchNamespaces?: readonly string[] | undefined;
+  /** The resources that the operator works for. @default all */
+  readonly watchLabelSelector?: string | undefined;
   /** Whether it runs without a ClusterRole. @default false */
   readonly namespaced?: boolean | undefined;
   /** Whether the platform assigns the ids of the pods that it makes. @default false */
@@ -152,7 +154,7 @@ function container(props: ManagerProps): k8s.Container {
 
 function managerArgs(props: ManagerProps): string[] {
   const { apiGroup, watchNamespaces = [], namespaced, webhooks } = props;
-  const { kedaNamespace = DEFAULT_SETTINGS.kedaNamespace } = props;
+  const { kedaNamespace = DEFAULT_SETTINGS.kedaNamespace, watchLabelSelector } = props;
   return [
     '--leader-elect',
     `--metrics-bind-address=${plainMetricsAddress(props.plainMetrics)}`,
@@ -167,6 +169,7 @@ function managerArgs(props: ManagerProps): string[] {
       ? []
       : [`--keda-namespace=${kedaNamespace}`]),
     ...(watchNamespaces.length === 0 ? [] : [`--watch-namespaces=${watchNamespaces.join(',')}`]),
+    ...(watchLabelSelector === undefined ? [] : [`--watch-label-selector=${watchLabelSelector}`]),
     ...(props.webhookClientCa === undefined
       ? []
       : [`--webhook-client-ca-file=${CLIENT_CA.folder}/ca.crt`]),

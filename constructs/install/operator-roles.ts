@@ -1,6 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { OPERATOR, OPERATOR_LABELS } from '../kit/operator-identity.js';
+import { OPERATOR, OPERATOR_LABELS, outsideName } from '../kit/operator-identity.js';
 import {
   clusterRules,
   namespacedRules,
@@ -45,11 +45,12 @@ export class OperatorAccess extends Construct {
       this.clusterRole([
         ...(watchNamespaces.length === 0 ? namespaced : []),
         ...clusterRules(kinds),
-        ...(webhooks ? webhookRules() : []),
+        ...(webhooks ? webhookRules(namespace) : []),
       ]);
     }
     for (const name of watchNamespaces) {
-      this.role(`namespace-${name}`, OPERATOR.managerRole, name, namespaced);
+      const role = outsideName(OPERATOR.managerRole, namespace);
+      this.role(`namespace-${name}`, role, name, namespaced);
     }
     this.role('own-namespace', OPERATOR.ownRole, namespace, [
       ...ownNamespaceRules(),
@@ -58,11 +59,12 @@ export class OperatorAccess extends Construct {
   }
 
   private clusterRole(rules: readonly ResourceRule[]): void {
-    const metadata = { name: OPERATOR.managerRole, labels: OPERATOR_LABELS };
+    const name = outsideName(OPERATOR.managerRole, this.props.namespace);
+    const metadata = { name, labels: OPERATOR_LABELS };
     new k8s.KubeClusterRole(this, 'cluster-role', { metadata, rules: [...rules] });
     new k8s.KubeClusterRoleBinding(this, 'cluster-role-binding', {
-      metadata: { ...metadata, name: bindingOf(OPERATOR.managerRole) },
-      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: OPERATOR.managerRole },
+      metadata: { ...metadata, name: bindingOf(name) },
+      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
       subjects: [this.subject],
     });
   }
@@ -85,5 +87,5 @@ export class OperatorAccess extends Construct {
 }
 
 function bindingOf(role: string): string {
-  return role.replace(/role$/, 'rolebinding');
+  return role.replace(/-role(?=-|$)/, '-rolebinding');
 }

@@ -3,7 +3,7 @@ import { PrometheusRule, ServiceMonitor } from '../integrations/prometheus-opera
 import { groupOf } from '../kit/object.js';
 import { distinctKinds, kindId, type ObjectKind } from '../kit/object-kind.js';
 import type { AnyKind } from '../registry.js';
-import { OPERATOR } from '../kit/operator-identity.js';
+import { OPERATOR, outsideName } from '../kit/operator-identity.js';
 
 /** A rule of a Role or a ClusterRole about resources. */
 export interface ResourceRule {
@@ -100,12 +100,12 @@ export function webhookKeyRules(): readonly ResourceRule[] {
 }
 
 /** Writing the CA bundle to the two webhook configurations, which the operator does not create. */
-export function webhookRules(): readonly ResourceRule[] {
+export function webhookRules(namespace: string): readonly ResourceRule[] {
   return [
     {
       apiGroups: ['admissionregistration.k8s.io'],
       resources: ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'],
-      resourceNames: [OPERATOR.webhookConfiguration],
+      resourceNames: [outsideName(OPERATOR.webhookConfiguration, namespace)],
       verbs: [...READ, 'patch'],
     },
   ];

@@ -1,4 +1,5 @@
 import { OPERATOR } from '../../constructs/index.js';
+import { outsideName } from '../../constructs/kit/operator-identity.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { Secret, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../api/api-error.js';
@@ -61,7 +62,10 @@ export class CaInjector {
       new WatchedObject<O>({ ...props, kind, name, namespace, changed: () => this.#enqueue() });
     this.#secret = watched<KeySecret>(Secret, OPERATOR.webhookSecret, props.namespace);
     this.#configurations = CONFIGURATIONS.map((kind) =>
-      watched<WebhookConfiguration>(kind, OPERATOR.webhookConfiguration),
+      watched<WebhookConfiguration>(
+        kind,
+        outsideName(OPERATOR.webhookConfiguration, props.namespace),
+      ),
     );
   }
 

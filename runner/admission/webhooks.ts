@@ -1,15 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { OPERATOR } from '../../constructs/index.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import type { Client } from '../api/client.js';
 import type { Config } from '../config/config.js';
+import { matchesSelector } from '../config/label-selector.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { Admission } from './admission.js';
 import { AuthorAccess } from './author-access.js';
 import { CaInjector } from './ca-injector.js';
-import { type Answered, serveWebhooks } from './server.js';
+import type { AdmissionRequest } from './review.js';
+import { type Answered, serveWebhooks, type Webhook } from './server.js';
 
 export interface WebhooksOptions {
   readonly config: Pick<
@@ -20,6 +23,7 @@ export interface WebhooksOptions {
     | 'webhookClientNames'
     | 'apiGroup'
     | 'watchNamespaces'
+    | 'watchLabelSelector'
     | 'leaderElectionNamespace'
     | 'settings'
   >;
@@ -60,12 +64,19 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
     settings: config.settings,
     log,
   });
-  const { webhookClientCaFile: caFile } = config;
+  const { webhookClientCaFile: caFile, watchLabelSelector } = config;
+  // Another installation advises on the rest.
+  const scoped =
+    (webhook: Webhook): Webhook =>
+    (request) =>
+      matchesSelector(watchLabelSelector, labelsOf(request))
+        ? webhook(request)
+        : { uid: request.uid, allowed: true };
   const server = await serveWebhooks({
     address: config.webhookBindAddress,
     webhooks: {
-      [OPERATOR.validatePath]: (request) => admission.validate(request),
-      [OPERATOR.mutatePath]: (request) => admission.mutate(request),
+      [OPERATOR.validatePath]: scoped((request) => admission.validate(request)),
+      [OPERATOR.mutatePath]: scoped((request) => admission.mutate(request)),
     },
     onAnswer: counter(options.metrics, kinds),
     log,
@@ -94,6 +105,10 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
       await server.close();
     },
   };
+}
+
+function labelsOf({ object, oldObject }: AdmissionRequest): KubeObject['metadata']['labels'] {
+  return (object ?? oldObject)?.metadata.labels;
 }
 
 const OPERATIONS = new Set(['CREATE', 'UPDATE', 'DELETE']);

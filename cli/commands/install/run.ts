@@ -20,10 +20,13 @@ export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
     plainMetrics: values['plain-metrics'] ?? false,
     webhookClientCa: values['webhook-client-ca'],
     ...(values['no-webhooks'] ? { webhooks: false } : {}),
+    ...(values['no-crds'] ? { crds: false } : {}),
     ...defined({
       image,
       replicas,
+      namespace: values.namespace,
       watchNamespaces,
+      watchLabelSelector: values['label-selector'],
       apiGroup: values['api-group'],
       metricsNamespace: values['metrics-namespace'],
       kedaNamespace: values['keda-namespace'],

@@ -102,11 +102,13 @@ export function templatesOf({ install, yaml, repository }: Installer): Templates
     image: tokens.text('include "app-operator.image" .'),
     namespace: tokens.text('.Release.Namespace'),
   };
+  const suffix = tokens.value('include "app-operator.suffix" .');
   const variants = [...DIMENSIONS, ...namedDimensions(tokens)].map((choices) =>
     choices.map((choice) => {
       const objects = install({ ...base, ...choice.props });
       const adapted = objects
         .filter(({ kind }) => !LEFT_OUT.has(kind))
+        .map((object) => withSuffix(object, base.namespace, suffix))
         .map((object) => [idOf(object), adapt(object, tokens)] as const);
       return [choice, new Map(adapted)] as const;
     }),
@@ -127,13 +129,19 @@ export function templatesOf({ install, yaml, repository }: Installer): Templates
     const body = metadata.namespace === WATCHED ? eachNamespace(text) : allNamespaces(text);
     const one = metadata.namespace === WATCHED ? '-watched' : '';
     files.set(
-      `${kind.toLowerCase()}-${metadata.name}${one}.yaml`,
+      `${kind.toLowerCase()}-${metadata.name.replace(suffix, '')}${one}.yaml`,
       conditions.length === 0
         ? body
         : `{{- if ${joined('and', conditions)} }}\n${body}{{- end }}\n`,
     );
   }
   return { files, lifted: { ...lift(deploymentOf(install({ image: repository }))), repository } };
+}
+
+/** Names outside of the release's namespace do not end with it where it is the default one. */
+function withSuffix(object: KubeObject, namespace: string, suffix: string): KubeObject {
+  const text = JSON.stringify(object).replaceAll(`-${namespace}"`, `${suffix}"`);
+  return JSON.parse(text) as KubeObject;
 }
 
 function adapt(object: KubeObject, tokens: Tokens): KubeObject {
