@@ -47,7 +47,7 @@ async function start(props: Omit<ManifestProps, 'version'>): Promise<Operator> {
   return operator;
 }
 
-/** The objects that an operator has written, without those that no name tells apart. */
+/** The objects that an operator has written; a creation without a name is none of them. */
 async function writtenBy({ user }: Operator, since?: Date): Promise<ReadonlySet<string>> {
   const calls = await cluster.calls({ user, ...(since ? { since } : {}) });
   return new Set(
@@ -100,7 +100,7 @@ test('two operators with namespaces of their own write no object together', asyn
     [OPERATOR.namespace, SECOND].map(async (namespace) => {
       const path = resourcePath(LeaseKind, namespace, OPERATOR.lease);
       return at(
-        (await cluster.controlPlane.api.request('GET', path)) as Live,
+        await cluster.controlPlane.api.request('GET', path),
         'spec.holderIdentity',
       );
     }),
@@ -160,15 +160,20 @@ describe('two operators with labels of their own, in all namespaces,', () => {
   test('hand a bench over with its label; no object is replaced', async () => {
     const namespace = await cluster.namespace();
     const [, red] = await teams();
-    await cluster.apply(namespace, aBench('b', {}, labelled('blue')));
-    await cluster.ready('AppBench', namespace, 'b');
+    await cluster.apply(
+      namespace,
+      aBench('b', {}, labelled('blue')),
+      aSite('moved-s', { bench: 'b', workloads: 'Shared' }, labelled('blue')),
+    );
+    await cluster.ready('AppSite', namespace, 'moved-s');
     const before = await uidsIn(namespace);
     const since = new Date();
-    await cluster.patch('AppBench', namespace, 'b', { metadata: labelled('red') });
+    await kubectl(`label apps-bench -n ${namespace} --selector team=blue team=red --overwrite`);
     await cluster.delete('Service', namespace, 'b-nginx');
     const { metadata } = await cluster.until('the other operator repairs it', () =>
       cluster.get('Service', namespace, 'b-nginx'),
     );
+    await cluster.ready('AppSite', namespace, 'moved-s');
     const expected = { ...before, 'Service/b-nginx': metadata.uid };
     assert.deepEqual(await uidsIn(namespace), expected);
     const made = await writtenBy(red, since);
