@@ -27,11 +27,6 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   /** The kinds that `resolve` reads, besides ours. */
   readonly reads: readonly ObjectKind[];
   /**
-   * Kinds of children whose objects `resolve` also reads for other resources: whether they exist, and
-   * whether they are being deleted.
-   */
-  readonly readsChildren?: readonly ObjectKind[];
-  /**
    * Optional APIs of which `resolve` only reads whether the cluster serves them. Nothing of them is
    * watched or granted.
    * @default none
@@ -135,8 +130,7 @@ export interface ClusterReader {
   isDue(since: string, afterMs?: number, options?: { readonly alignedBy?: string }): boolean;
   /**
    * What `pick` returns for one object; undefined if the object does not exist. `kind` names a watched
-   * kind: one of ours, or one in `reads` or `readsChildren`. The namespace of a cluster-scoped object
-   * is ''. `pick` must be a constant function.
+   * kind: one of ours, or one in `reads`. The namespace of a cluster-scoped object is ''. `pick` must be a constant function.
    */
   get<O extends KubeObject, T>(
     kind: string,

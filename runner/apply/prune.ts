@@ -109,7 +109,7 @@ export class Pruner {
  * forever, if its operator was removed.
  */
 export function blocksOthers({ kind, deleting }: Child): boolean {
-  return !(kind.advisory && deleting);
+  return !(kind.optional === 'advisory' && deleting);
 }
 
 export function isControlledBy({ controller }: Child, resource: Resource): boolean {

@@ -122,7 +122,7 @@ export class ResourceManager {
         this.#isTerminatingAdvisory(planned) ||
         (this.#matches(plan, planned) &&
           (!stage.waitForReady ||
-            planned.kind.advisory === true ||
+            planned.kind.optional === 'advisory' ||
             this.props.children.get(planned.id)?.health.state === 'Ready')),
     );
   }

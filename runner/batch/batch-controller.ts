@@ -18,7 +18,6 @@ import { planOf, plannedOf } from '../plan/plan.js';
 import { errorTypeOf, reportOf } from '../reconcile/report.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
-import { labelled, type Ownership } from '../shards/ownership.js';
 import { FailureIsolation } from './failure-isolation.js';
 
 export interface BatchControllerProps {
@@ -32,8 +31,6 @@ export interface BatchControllerProps {
   readonly jobRuns: JobRuns;
   readonly podDiagnostics: PodDiagnostics;
   readonly batchObjects: BatchObjects;
-  /** The shard that the owners belong to. @default all belong to this replica */
-  readonly ownership?: Ownership | undefined;
   readonly metrics: OperatorMetrics;
   readonly log: Logger;
   readonly concurrency: number;
@@ -124,7 +121,7 @@ export class BatchController {
   async #reconcile(key: string): Promise<number | undefined> {
     const { dependencies, batch } = this.props;
     const resource = dependencies.objects(batch.owner).get(key) as Resource | undefined;
-    if (!resource || resource.metadata.deletionTimestamp || !this.#owns(resource)) {
+    if (!resource || resource.metadata.deletionTimestamp) {
       this.#forget(key);
       return undefined;
     }
@@ -138,10 +135,6 @@ export class BatchController {
       if (!report || report.error) throw error;
       return report.requeueAfterMs;
     }
-  }
-
-  #owns(resource: Resource): boolean {
-    return this.props.ownership?.owns(resource) ?? true;
   }
 
   #stateOf(key: string): BatchState {
@@ -326,10 +319,9 @@ export class BatchController {
     job: Child | undefined,
     props: { readonly inputs: unknown; readonly requests: readonly KubeObject[] },
   ): Promise<void> {
-    const { applier, batch, kinds, metadataKeys, ownership, resourceManager, log } = this.props;
-    const labels = ownership?.childLabels(resource);
+    const { applier, batch, kinds, metadataKeys, resourceManager, log } = this.props;
     const plan = planOf(resource, { kinds, metadataKeys }, (scope, id) =>
-      labelled(batch.chart(scope, id, { resource, ...props }), labels),
+      batch.chart(scope, id, { resource, ...props }),
     );
     const planned = plannedOf(plan).find(({ taskHash }) => taskHash !== undefined);
     state.lastJob = { taskHash: planned?.taskHash, requests: props.requests };

@@ -4,7 +4,7 @@ import { endingWith } from '../../constructs/kit/json/ending-with.js';
 import { hashOf } from '../../constructs/kit/json/hash.js';
 import { READY } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
-import { BUCKET, OWNER, type MetadataKeys } from '../../constructs/kit/metadata-keys.js';
+import { OWNER, type MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { childId, childOf, invalidChild, sameChild, type Child } from './child.js';
@@ -175,11 +175,6 @@ export class ChildCache {
     }
   }
 
-  /** Forgets all children, a portion in each turn of the event loop. */
-  clear(): Promise<void> {
-    return this.#store.replace(new Map(), '', undefined, { restored: true });
-  }
-
   #rememberEnded(child: Child | undefined): void {
     if (!child?.job?.succeeded) return;
     const { expiresAt = Infinity, deletedAt = this.now() } = child.job;
@@ -215,7 +210,7 @@ export class ChildCache {
 /** By what an object is found and selected. */
 export function identityOf({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace } = metadata;
-  const labels = endingWith([MANAGED_BY_LABEL, OWNER, BUCKET], metadata.labels);
+  const labels = endingWith([MANAGED_BY_LABEL, OWNER], metadata.labels);
   return { apiVersion, kind, metadata: { name, ...defined({ namespace, labels }) } };
 }
 

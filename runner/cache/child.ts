@@ -220,7 +220,6 @@ export function createOnlyKeys(metadataKeys: MetadataKeys) {
       metadataKeys.owner,
       metadataKeys.retain,
       metadataKeys.batch,
-      metadataKeys.bucket,
     ],
     annotations: [metadataKeys.run, metadataKeys.once, metadataKeys.generate],
   } as const;

@@ -24,7 +24,6 @@ import type { Status } from '../plan/resource-status.js';
 import { difference, recordOf, statusOf, withRecordedStatus } from '../reconcile/status.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics, ReconcileResult } from '../telemetry/metrics.js';
-import { forEachInTurns } from '../kit/turns.js';
 import { meteredQueue, type WorkQueue } from '../queue/workqueue.js';
 
 export interface ControllerProps extends ReconcilerProps {
@@ -147,7 +146,6 @@ export class Controller {
       this.#forget(key);
       return;
     }
-    if (!this.#mayWork(key, resource)) return;
     const { namespace = '', name } = resource.metadata;
     const started = monotonic();
     this.#reconciledAt.set(key, started);
@@ -171,26 +169,6 @@ export class Controller {
     } finally {
       metrics.reconciled(this.name, result, (monotonic() - started) / 1000);
     }
-  }
-
-  /** Whether a resource belongs to this shard. One that belongs to another one is forgotten. */
-  #mayWork(key: string, resource: Resource): boolean {
-    const { ownership } = this.props;
-    if (!ownership) return true;
-    if (!ownership.owns(resource)) {
-      if (this.#reconciledAt.has(key)) this.#forget(key);
-      return false;
-    }
-    const settlesInMs = ownership.settlesInMs(resource);
-    if (settlesInMs > 0) this.queue.addAfter(key, settlesInMs);
-    return settlesInMs === 0;
-  }
-
-  /** Forgets all resources, and removes their metrics: another replica has them now. */
-  async forgetAll(): Promise<void> {
-    await forEachInTurns([...this.#reconciledAt.keys()], (key) => {
-      this.#forget(key);
-    });
   }
 
   /** The one place that turns a report into status, events, metrics and the next reconcile. */

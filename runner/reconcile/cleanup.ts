@@ -227,7 +227,7 @@ export class CleanupReconciler {
   }
 
   #waitingForDeletion({ kind, name, deleting: terminating }: Child): string {
-    if (!kind.optional || kind.advisory || !terminating) {
+    if (kind.optional !== true || !terminating) {
       return `waiting for ${kind.kind} ${name} to be deleted`;
     }
     // Only the operator of the object can remove its finalizer.
