@@ -123,7 +123,7 @@ export function wire(
     ...caches,
     metadataKeys,
     discovery,
-    schemas,
+    crds,
     probes,
   });
   for (const controller of built.controllers) {

@@ -7,7 +7,7 @@ import { installManifest, type ManifestProps } from '../../cli/commands/install/
 import { OPERATOR, outsideName } from '../../constructs/kit/operator-identity.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { LeaseKind } from '../../runner/leader/lease-object.js';
-import { VERSION } from '../../runner/version.js';
+import { VERSION } from '../../runner/kit/version.js';
 import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { Cluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
