@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../constructs/kit/labels.js';
 import type { ClusterReader } from '../constructs/kit/kind.js';
-import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
+import { readsContent, type ObjectKind } from '../constructs/kit/object-kind.js';
 import type { BatchController } from './batch/batch-controller.js';
 import { CustomResourceDefinition } from './cache/discovery.js';
 import { readableSink, referenceSink } from './cache/readable-sink.js';
 import type { Sink } from './cache/reflector.js';
+import type { WatchedKind } from './cache/watch-mode.js';
 import type { Controller } from './controller/controller.js';
-import { wire, type ManagerProps, type Parts } from './wiring.js';
+import { wire, type ManagerProps, type Wiring } from './wiring.js';
 
 const MANAGED = `${MANAGED_BY_LABEL}=${MANAGED_BY}`;
 
@@ -18,7 +19,7 @@ const WATCH_CHECK_MS = 15_000;
 
 /** Starts and stops the watches that fill the caches, and the controllers that read them. */
 export class Manager {
-  readonly #parts: Parts;
+  readonly #parts: Wiring;
   /** The first lists of optional APIs that the cluster serves. */
   readonly #optionalSyncs: Promise<void>[] = [];
   #synced = false;
@@ -36,8 +37,7 @@ export class Manager {
   async sync(): Promise<void> {
     const { controllers, watches, watched, discovery } = this.#parts;
     for (const controller of controllers) this.#watchResources(controller);
-    const kinds = [...watched.owned.values(), ...watched.read.values()];
-    for (const kind of kinds) if (!kind.optional) this.#watchObjects(kind);
+    for (const one of watched) if (!one.kind.optional) this.#watchObjects(one);
     const needed = watches.unsynced();
     const hint = (): void => {
       discovery.hint();
@@ -69,8 +69,7 @@ export class Manager {
       controller.queue.start();
       controller.enqueueAll();
     }
-    // The objects of the operator itself have one writer, too.
-    if ((this.props.shard?.index ?? 0) === 0) this.#parts.monitoring.start();
+    this.#parts.monitoring.start();
     this.#watchCheck = setInterval(() => {
       for (const controller of this.#parts.controllers) controller.checkWatches();
     }, WATCH_CHECK_MS);
@@ -86,15 +85,6 @@ export class Manager {
     discovery.stop();
     watches.stop();
     await probes?.stop();
-  }
-
-  /** Removes the metrics of all resources, once it has stopped: another replica has them now. */
-  async forget(): Promise<void> {
-    const { controllers, children, stores } = this.#parts;
-    for (const controller of controllers) await controller.forgetAll();
-    await children.clear();
-    if (this.props.shard?.index !== 0) return;
-    for (const store of stores.values()) await store.replace([], '', { restored: true });
   }
 
   /** Why the caches are not synced; empty once they are. */
@@ -140,43 +130,44 @@ export class Manager {
     });
   }
 
-  #watchObjects(kind: ObjectKind): void {
-    if (this.#parts.watched.read.has(kindId(kind))) this.#watchReferences(kind);
-    else this.#watchChildren(kind);
+  #watchObjects({ kind, mode }: WatchedKind): void {
+    const { watches, dependencies, children } = this.#parts;
+    switch (mode) {
+      case 'references':
+        this.#watchReferences(kind);
+        return;
+      case 'any':
+        watches.start(kind, {
+          sink: (inScope) => {
+            const ofChildren = children.sink(kind, inScope);
+            return this.#serving(kind, readableSink(kind, dependencies, ofChildren, inScope));
+          },
+          metadataOnly: !readsContent(kind),
+        });
+        return;
+      case 'childrenAndAny':
+        this.#watchReferences(kind);
+        this.#watchChildren(kind);
+        return;
+      case 'children':
+        this.#watchChildren(kind);
+    }
   }
 
   #watchReferences(kind: ObjectKind): void {
     const { watches, dependencies } = this.#parts;
     watches.start(kind, {
       sink: (inScope) => this.#serving(kind, referenceSink(kind, dependencies, inScope)),
-      metadataOnly: kind.content === undefined,
+      metadataOnly: !readsContent(kind),
       clusterScoped: kind.clusterScoped === true,
     });
   }
 
-  /** Children are selected by their label. Where users refer to the kind, all objects are watched. */
   #watchChildren(kind: ObjectKind): void {
-    const { kinds, watches, children, dependencies, ownership } = this.#parts;
-    const among = (others: readonly ObjectKind[] = []): boolean =>
-      others.some((other) => kindId(other) === kindId(kind));
-    const isNamed = kinds.some(({ reads }) => among(reads));
-    // Others' objects may be many and large: their content is not even received.
-    const apart = isNamed && kind.childContent === true;
-    if (apart) this.#watchReferences(kind);
-    const isReferredTo = isNamed && !apart;
-    const isRead = isReferredTo || kinds.some(({ readsChildren }) => among(readsChildren));
-    // What other resources read may belong to another shard.
-    const selector = ownership && !isRead ? `${MANAGED},${ownership.selector}` : MANAGED;
+    const { watches, children } = this.#parts;
     watches.start(kind, {
-      sink: (inScope) => {
-        const all = children.sink(kind, inScope);
-        const sink = ownership && isRead ? ownership.ofOwn(all) : all;
-        const read = (): Sink => readableSink(kind, dependencies, sink, inScope);
-        return this.#serving(kind, isRead ? read() : sink);
-      },
-      ...(isReferredTo
-        ? { metadataOnly: kind.content === undefined }
-        : { labelSelector: selector }),
+      sink: (inScope) => this.#serving(kind, children.sink(kind, inScope)),
+      labelSelector: MANAGED,
     });
   }
 
@@ -196,18 +187,19 @@ export class Manager {
       monitoring.serve(kind, served);
       return;
     }
-    if (watched.detected.includes(kind)) {
+    const one = watched.find((other) => other.kind === kind);
+    if (!one) {
       dependencies.serve(kind, served);
       return;
     }
     if (served) {
-      this.#watchObjects(kind);
+      this.#watchObjects(one);
       await watches.synced(kind);
       return;
     }
     watches.end(kind);
     children.drop(kind);
-    if (watched.read.has(kindId(kind))) dependencies.drop(kind.kind);
+    if (one.mode === 'references') dependencies.drop(kind.kind);
     dependencies.serve(kind, false);
   }
 }

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { objectKind } from '../constructs/kit/definition.js';
 import { metadataKeysFor, type MetadataKeys } from '../constructs/kit/metadata-keys.js';
-import { joined, keyOfObject, type KubeObject } from '../constructs/kit/object.js';
+import { joined, type KubeObject } from '../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema/admit.js';
 import { BATCHES, KINDS, type AnyBatch, type AnyKind } from '../constructs/registry.js';
@@ -18,6 +18,7 @@ import { CrdCheck } from './cache/crd-check.js';
 import { InvalidObjects } from './cache/invalid-objects.js';
 import { ResourceStore } from './cache/store.js';
 import { FORBIDDEN_SHOWN_MS, watchConditions } from './cache/watch-conditions.js';
+import { type WatchedKind, watchedKinds } from './cache/watch-mode.js';
 import { Watches } from './cache/watches.js';
 import type { Config } from './config/config.js';
 import { Controller } from './controller/controller.js';
@@ -26,9 +27,7 @@ import { JobRuns } from './health/job-runs.js';
 import { PodDiagnostics } from './health/pod-diagnostics.js';
 import { ProbeManager } from './health/probe-manager.js';
 import { Events } from './reconcile/events.js';
-import { Finalizer } from './reconcile/finalizer.js';
-import { LiveResources, type OwnKind } from './reconcile/live-resources.js';
-import { Ownership, type ShardId } from './shards/ownership.js';
+import { Finalizer, LiveResources, type OwnKind } from './reconcile/live-resources.js';
 import { countJob } from './cache/job-metrics.js';
 import type { Logger } from './telemetry/log.js';
 import type { OperatorMetrics } from './telemetry/metrics.js';
@@ -43,30 +42,17 @@ export interface ManagerProps {
   readonly kinds?: readonly AnyKind[];
   /** @default all batches of the registry */
   readonly batches?: readonly AnyBatch[];
-  /** The shard that it works for. @default all resources */
-  readonly shard?: ShardId;
-}
-
-/** The kinds of objects that the operator watches, by their role. */
-export interface WatchedKinds {
-  /** Kinds of children, by `<apiVersion>/<kind>`. */
-  readonly owned: ReadonlyMap<string, ObjectKind>;
-  /** Kinds that are only read. */
-  readonly read: ReadonlyMap<string, ObjectKind>;
-  /** Optional APIs of which only the presence is read. */
-  readonly detected: readonly ObjectKind[];
 }
 
 /** The parts that the manager starts and stops. */
-export interface Parts {
-  readonly kinds: readonly AnyKind[];
-  readonly watched: WatchedKinds;
+export interface Wiring {
+  /** The kinds of objects that are watched, besides ours. */
+  readonly watched: readonly WatchedKind[];
   readonly controllers: readonly Controller[];
   readonly batches: readonly BatchController[];
   readonly stores: ReadonlyMap<string, ResourceStore>;
   readonly dependencies: DependencyTracker;
   readonly children: ChildCache;
-  readonly ownership: Ownership | undefined;
   readonly discovery: Discovery;
   readonly monitoring: MonitoringReconciler;
   readonly probes: ProbeManager | undefined;
@@ -95,7 +81,7 @@ class Enqueuer {
 export function wire(
   props: ManagerProps,
   onServed: (kind: ObjectKind, served: boolean) => void,
-): Parts {
+): Wiring {
   const { config, client, log, kinds = KINDS, batches = BATCHES } = props;
   const enqueuer = new Enqueuer();
   const metadataKeys = metadataKeysFor(config.apiGroup);
@@ -108,9 +94,8 @@ export function wire(
     scraped: config.metricsSecureBindAddress !== null,
     log: log.child({ logger: 'monitoring' }),
   });
-  const optional = [...watched.owned.values(), ...watched.read.values()].filter(
-    (kind) => kind.optional,
-  );
+  const optional = watched.map(({ kind }) => kind).filter((kind) => kind.optional);
+  const detected = kinds.flatMap(({ detects = [] }) => detects);
   const crds = new CrdCheck({
     client,
     group: config.apiGroup,
@@ -122,7 +107,7 @@ export function wire(
   });
   const discovery = new Discovery({
     client,
-    kinds: [...optional, ...monitoring.kinds, ...watched.detected],
+    kinds: [...optional, ...monitoring.kinds, ...detected],
     onChange: onServed,
     onPoll: () => crds.refresh(),
     log: log.child({ logger: 'discovery' }),
@@ -135,37 +120,33 @@ export function wire(
       })
     : undefined;
   const built = buildControllers(props, {
-    ...{ metadataKeys, watched, discovery, crds, probes },
     ...caches,
+    metadataKeys,
+    discovery,
+    crds,
+    probes,
   });
   for (const controller of built.controllers) {
     enqueuer.register(controller.kind.definition.kind, controller);
   }
   for (const batch of built.batches) enqueuer.register(batch.name, batch);
-  return { kinds, watched, ...caches, ...built, discovery, monitoring, probes };
+  return { watched, ...caches, ...built, discovery, monitoring, probes };
 }
 
-function watchedKinds(kinds: readonly AnyKind[], batches: readonly AnyBatch[]): WatchedKinds {
-  const byId = (list: readonly ObjectKind[]) => new Map(list.map((kind) => [kindId(kind), kind]));
-  const owned = byId([...kinds, ...batches].flatMap(({ owns }) => owns));
-  const read = byId(kinds.flatMap(({ reads }) => reads).filter((kind) => !owned.has(kindId(kind))));
-  return { owned, read, detected: kinds.flatMap(({ detects = [] }) => detects) };
-}
-
-type Caches = Pick<Parts, 'stores' | 'dependencies' | 'children' | 'watches' | 'ownership'>;
+type Caches = Pick<Wiring, 'stores' | 'dependencies' | 'children' | 'watches'>;
 
 function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: Enqueue): Caches {
   const { config, client, metrics, log, kinds = KINDS, batches = BATCHES } = props;
-  const ownership: Ownership | undefined =
-    props.shard && ownershipOf(props.shard, kinds, config.apiGroup, () => dependencies);
   const indexes = [
     ...kinds.flatMap((kind) => kind.indexes),
     ...batches.map(({ requests }) => requests),
-    ...(ownership?.indexes() ?? []),
   ];
   const onInvalid = new InvalidObjects({ metrics, log: log.child({ logger: 'watches' }) }).report;
   const dependencies = new DependencyTracker({
-    ...{ settings: config.settings, indexes, enqueue, onInvalid },
+    settings: config.settings,
+    indexes,
+    enqueue,
+    onInvalid,
     now: Date.now,
   });
   const onChild = (owner: string, before: Child | undefined, after: Child | undefined): void => {
@@ -177,15 +158,13 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
     const { kind } = definition;
     const batchesOfKind = batches.filter(({ owner }) => owner === kind);
     const store = new ResourceStore({
-      ...{ definition, onInvalid },
+      definition,
+      onInvalid,
       onChange: (key, object) => {
-        const hasMoved = ownership && dependencies.objects(kind).has(key) !== Boolean(object);
         dependencies.update(kind, key, object);
-        if (hasMoved) enqueueMoved(ownership, dependencies, enqueue, { kind, key });
       },
       onCount: (namespace, count) => {
-        // Each shard has all resources in its caches: one of them counts.
-        if ((ownership?.shard.index ?? 0) === 0) metrics.resources(kind, namespace, count);
+        metrics.resources(kind, namespace, count);
       },
       enqueue: (key) => {
         enqueue(joined(kind, key), 'now');
@@ -197,45 +176,17 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
   const watches = new Watches({
     client,
     namespaces: config.watchNamespaces,
-    ...{ metrics, onInvalid },
+    metrics,
+    onInvalid,
     log: log.child({ logger: 'watches' }),
     now: monotonic,
     random: Math.random,
   });
-  return { dependencies, children, stores: new Map(stores), watches, ownership };
-}
-
-function ownershipOf(
-  shard: ShardId,
-  kinds: readonly AnyKind[],
-  group: string,
-  dependencies: () => DependencyTracker,
-): Ownership {
-  return new Ownership({
-    kinds,
-    shard,
-    bucketLabel: metadataKeysFor(group).bucket,
-    objects: (kind) => dependencies().objects(kind),
-    now: monotonic,
-  });
-}
-
-/** Enqueues the dependents of a resource that appeared or disappeared: their shard may be another. */
-function enqueueMoved(
-  ownership: Ownership,
-  dependencies: DependencyTracker,
-  enqueue: Enqueue,
-  { kind, key }: { readonly kind: string; readonly key: string },
-): void {
-  const { reader } = dependencies.track('');
-  for (const { kind: dependent, index } of ownership.moved(kind, key)) {
-    for (const of of reader.list(index, key, keyOfObject)) enqueue(joined(dependent, of), 'now');
-  }
+  return { dependencies, children, stores: new Map(stores), watches };
 }
 
 interface ControllerInputs extends Caches {
   readonly metadataKeys: MetadataKeys;
-  readonly watched: WatchedKinds;
   readonly discovery: Discovery;
   readonly crds: CrdCheck;
   readonly probes: ProbeManager | undefined;
@@ -244,9 +195,9 @@ interface ControllerInputs extends Caches {
 function buildControllers(
   { config, client, metrics, log, kinds = KINDS, batches = BATCHES }: ManagerProps,
   inputs: ControllerInputs,
-): Pick<Parts, 'controllers' | 'batches'> {
-  const { metadataKeys, watched, discovery, crds, probes } = inputs;
-  const { dependencies, children, stores, watches, ownership } = inputs;
+): Pick<Wiring, 'controllers' | 'batches'> {
+  const { dependencies, children, stores, watches } = inputs;
+  const { metadataKeys, discovery, crds, probes } = inputs;
   const own = kinds.map((kind): [string, OwnKind] => {
     const { kind: name } = kind.definition;
     const found = (object: KubeObject): void => stores.get(name)?.upsert(object);
@@ -254,7 +205,9 @@ function buildControllers(
   });
   const live = new LiveResources(client, new Map(own), metadataKeys);
   const applier = new Applier({
-    ...{ client, children, metadataKeys },
+    client,
+    children,
+    metadataKeys,
     isCurrent: (resource) => live.isCurrent(resource),
     onApiGone: () => {
       discovery.hint();
@@ -262,8 +215,17 @@ function buildControllers(
   });
   const podDiagnostics = new PodDiagnostics({ client, now: monotonic });
   const shared = {
-    ...{ client, metadataKeys, dependencies, children, metrics, log, monotonic, live, ownership },
-    kinds: watched.owned,
+    client,
+    metadataKeys,
+    dependencies,
+    children,
+    metrics,
+    log,
+    monotonic,
+    live,
+    kinds: new Map(
+      [...kinds, ...batches].flatMap(({ owns }) => owns).map((one) => [kindId(one), one]),
+    ),
     resourceManager: new ResourceManager({ children, applier, now: Date.now }),
     healthChecker: new HealthChecker({ children, podDiagnostics, probes, now: Date.now }),
     finalizer: new Finalizer(client, metadataKeys),

@@ -4,6 +4,7 @@ import {
   ConfigMap,
   kindId,
   NetworkPolicy,
+  readsContent,
   Secret,
   Service,
   type ObjectKind,
@@ -74,7 +75,7 @@ export function listings(apiGroup?: string, kinds = KINDS): readonly Listing[] {
 export function referenceListings(kinds = KINDS): readonly Listing[] {
   return referenceKinds(kinds).map((kind) => ({
     kind,
-    ...(kind.content ? {} : { metadataOnly: true as const }),
+    ...(readsContent(kind) ? {} : { metadataOnly: true as const }),
   }));
 }
 

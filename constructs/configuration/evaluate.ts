@@ -4,6 +4,7 @@ import { defined } from '../kit/json/defined.js';
 import type { Observation, StatusResult } from '../kit/kind.js';
 import { decide, type Policy } from '../kit/policy.js';
 import type { FirstLogin } from './first-login.js';
+import type { ConfigurationResult } from './request.js';
 import { CONFIGURATION_APPLIED, type ConfigurationSync, type ConfiguredResource } from './sync.js';
 
 /** What the declared keys add to the status of a resource. */
@@ -131,8 +132,9 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
   {
     applies: ({ result }) => result !== undefined,
     result(context) {
-      const status = appliedStatus(context);
-      return { condition: applied(context, status), status };
+      const { result } = context;
+      const status = result && appliedStatus(context, result);
+      return status ? { condition: applied(context, status), status } : { status };
     },
   },
   {
@@ -140,10 +142,12 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
     applies: ({ known }) => known,
     result(context) {
       const { before, last, rolledOut } = context;
-      if (before?.outcome === 'Failed') {
+      // What is known was recorded.
+      if (!before) return { status: undefined };
+      if (before.outcome === 'Failed') {
         return { ...(last ? { condition: last } : {}), status: before };
       }
-      const { restarting, ...rest } = before ?? appliedStatus(context);
+      const { restarting, ...rest } = before;
       const status = restarting && !rolledOut ? { ...rest, restarting } : rest;
       return { condition: applied(context, status), status };
     },
@@ -167,14 +171,14 @@ const POLICIES: readonly Policy<Context, Evaluated>[] = [
   },
 ];
 
-function appliedStatus(context: Context): SiteConfigStatus {
-  const { result, before, hash, init, keys, restart } = context;
+function appliedStatus(context: Context, { time }: ConfigurationResult): SiteConfigStatus {
+  const { before, hash, init, keys, restart } = context;
   const restarting = before !== undefined && (before.restart !== restart || before.restarting);
   return defined({
     hash,
     outcome: 'Applied',
     keys,
-    lastSyncTime: result?.time ?? '',
+    lastSyncTime: time,
     init,
     restart,
     restarting: restarting ? true : undefined,

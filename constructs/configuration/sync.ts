@@ -173,7 +173,8 @@ function isDue(
   uid: string,
   reader: ClusterReader,
 ): boolean {
-  return reader.passed(lastSyncTime, outcome === 'Failed' ? RETRY_MS : INTERVAL_MS, uid);
+  const afterMs = outcome === 'Failed' ? RETRY_MS : INTERVAL_MS;
+  return reader.isDue(lastSyncTime, afterMs, { alignedBy: uid });
 }
 
 /** Of a bench only: a site's own file is read for each request and each job. */

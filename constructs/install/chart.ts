@@ -17,14 +17,12 @@ import { Webhooks } from './webhook.js';
 export interface InstallProps {
   /** The operator's image with its tag. */
   readonly image: string;
-  /** @default 1; of several, one works and the others stand by, unless there are shards */
+  /** @default 1; of several, one works and the others stand by */
   readonly replicas?: number;
   /**
-   * Shards that the replicas divide all benches into: as many as replicas is best. Has no effect
-   * unless above 1. @default 1: one replica works for all benches
+   * The operator's own namespace, which is created. Objects outside of another one than the default end
+   * with its name, so that a cluster can have several installations. @default app-operator-system
    */
-  readonly shards?: number;
-  /** The operator's own namespace, which is created. @default app-operator-system */
   readonly namespace?: string;
   /**
    * The namespaces that the operator works in; they must exist. The operator then has no right to
@@ -32,6 +30,10 @@ export interface InstallProps {
    * @default all, those to come included
    */
   readonly watchNamespaces?: readonly string[];
+  /** The resources of our kinds that the operator works for, as for kubectl. @default all */
+  readonly watchLabelSelector?: string;
+  /** Whether it has the CRDs. One installation of a cluster has them. @default true */
+  readonly crds?: boolean;
   /**
    * Only objects that a user with rights in these namespaces alone can apply: no Namespace, no
    * CRDs, no
@@ -88,13 +90,19 @@ export class InstallChart extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
     super(scope, id, { disableResourceNameHashes: true });
     const { image, replicas = 1, platformIds = false, limitEgress = false } = props;
-    const { metricsNamespace, kedaNamespace, plainMetrics } = props;
+    const {
+      metricsNamespace,
+      kedaNamespace,
+      plainMetrics,
+      watchLabelSelector,
+      crds = true,
+    } = props;
     const common = commonProps(props);
     const { namespace, namespaced, webhooks } = common;
     refuseContradictions(common);
     if (!namespaced) {
       new OperatorNamespace(this, 'namespace', namespace);
-      new Crds(this, 'crds', common);
+      if (crds) new Crds(this, 'crds', common);
     }
     new OperatorAccess(this, 'access', common);
     if (!namespaced) new UserRoles(this, 'user-roles', common);
@@ -102,7 +110,7 @@ export class InstallChart extends Chart {
     const network = { namespace, webhooks, egress: limitEgress, metricsNamespace, plainMetrics };
     new OperatorNetwork(this, 'network', network);
     const { webhookClientCa } = props;
-    const settings = { kedaNamespace, webhookClientCa, plainMetrics };
+    const settings = { kedaNamespace, webhookClientCa, plainMetrics, watchLabelSelector };
     new Manager(this, 'manager', { ...common, image, replicas, platformIds, ...settings });
     if (webhooks) new Webhooks(this, 'webhooks', common);
   }
@@ -113,9 +121,8 @@ function commonProps(props: InstallProps) {
   const { watchNamespaces, namespaced = false, webhooks = !namespaced } = props;
   const { namespace = OPERATOR.namespace, apiGroup = DEFAULT_API_GROUP } = props;
   const { definitions = DEFINITIONS, kinds = KINDS } = props;
-  const shards = props.shards === 1 ? undefined : props.shards;
   const scope = { namespace, apiGroup, watchNamespaces, namespaced };
-  return { ...scope, webhooks, shards, definitions, kinds };
+  return { ...scope, webhooks, definitions, kinds };
 }
 
 function refuseContradictions(props: ReturnType<typeof commonProps>): void {

@@ -21,6 +21,8 @@ export interface ManagerProps {
   readonly apiGroup: string;
   /** The namespaces that the operator works in. @default all */
   readonly watchNamespaces?: readonly string[] | undefined;
+  /** The resources that the operator works for. @default all */
+  readonly watchLabelSelector?: string | undefined;
   /** Whether it runs without a ClusterRole. @default false */
   readonly namespaced?: boolean | undefined;
   /** Whether the platform assigns the ids of the pods that it makes. @default false */
@@ -33,15 +35,10 @@ export interface ManagerProps {
   readonly kedaNamespace?: string | undefined;
   /** Whether the metrics are served over plain HTTP too. @default false */
   readonly plainMetrics?: boolean | undefined;
-  /** How many shards the replicas divide all benches into. @default one leader */
-  readonly shards?: number | undefined;
 }
 
 /** Where the authorities of webhook clients are mounted. */
 const CLIENT_CA = { volume: 'webhook-client-ca', folder: '/etc/app-operator/webhook-client-ca' };
-
-/** The benches of a lost replica are taken over within 20 seconds. */
-const SHARD_LEASE = '10s';
 
 /** Seconds: work in hand (10), the Lease given back (5), connections closed (2), and some air. */
 const GRACE_SECONDS = 30;
@@ -157,12 +154,9 @@ function container(props: ManagerProps): k8s.Container {
 
 function managerArgs(props: ManagerProps): string[] {
   const { apiGroup, watchNamespaces = [], namespaced, webhooks } = props;
-  const { kedaNamespace = DEFAULT_SETTINGS.kedaNamespace } = props;
+  const { kedaNamespace = DEFAULT_SETTINGS.kedaNamespace, watchLabelSelector } = props;
   return [
     '--leader-elect',
-    ...(props.shards === undefined
-      ? []
-      : [`--shards=${props.shards}`, `--leader-elect-lease-duration=${SHARD_LEASE}`]),
     `--metrics-bind-address=${plainMetricsAddress(props.plainMetrics)}`,
     // Who may read the metrics is for the cluster to say, which takes a ClusterRole to ask.
     `--metrics-secure-bind-address=${namespaced ? '0' : `:${PORTS.https}`}`,
@@ -175,6 +169,7 @@ function managerArgs(props: ManagerProps): string[] {
       ? []
       : [`--keda-namespace=${kedaNamespace}`]),
     ...(watchNamespaces.length === 0 ? [] : [`--watch-namespaces=${watchNamespaces.join(',')}`]),
+    ...(watchLabelSelector === undefined ? [] : [`--watch-label-selector=${watchLabelSelector}`]),
     ...(props.webhookClientCa === undefined
       ? []
       : [`--webhook-client-ca-file=${CLIENT_CA.folder}/ca.crt`]),

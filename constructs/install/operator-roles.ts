@@ -1,11 +1,10 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { OPERATOR, OPERATOR_LABELS } from '../kit/operator-identity.js';
+import { OPERATOR, OPERATOR_LABELS, outsideName } from '../kit/operator-identity.js';
 import {
   clusterRules,
   namespacedRules,
   ownNamespaceRules,
-  shardRules,
   type PermissionSource,
   type ResourceRule,
   webhookKeyRules,
@@ -25,8 +24,6 @@ export interface OperatorAccessProps {
   readonly namespaced?: boolean | undefined;
   /** Whether it serves admission webhooks. */
   readonly webhooks: boolean;
-  /** How many shards there are. @default one leader */
-  readonly shards?: number | undefined;
 }
 
 /** The operator's ServiceAccount, and no more rights than its work takes. */
@@ -48,25 +45,26 @@ export class OperatorAccess extends Construct {
       this.clusterRole([
         ...(watchNamespaces.length === 0 ? namespaced : []),
         ...clusterRules(kinds),
-        ...(webhooks ? webhookRules() : []),
+        ...(webhooks ? webhookRules(namespace) : []),
       ]);
     }
     for (const name of watchNamespaces) {
-      this.role(`namespace-${name}`, OPERATOR.managerRole, name, namespaced);
+      const role = outsideName(OPERATOR.managerRole, namespace);
+      this.role(`namespace-${name}`, role, name, namespaced);
     }
     this.role('own-namespace', OPERATOR.ownRole, namespace, [
       ...ownNamespaceRules(),
-      ...(props.shards === undefined ? [] : shardRules()),
       ...(webhooks ? webhookKeyRules() : []),
     ]);
   }
 
   private clusterRole(rules: readonly ResourceRule[]): void {
-    const metadata = { name: OPERATOR.managerRole, labels: OPERATOR_LABELS };
+    const name = outsideName(OPERATOR.managerRole, this.props.namespace);
+    const metadata = { name, labels: OPERATOR_LABELS };
     new k8s.KubeClusterRole(this, 'cluster-role', { metadata, rules: [...rules] });
     new k8s.KubeClusterRoleBinding(this, 'cluster-role-binding', {
-      metadata: { ...metadata, name: bindingOf(OPERATOR.managerRole) },
-      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: OPERATOR.managerRole },
+      metadata: { ...metadata, name: bindingOf(name) },
+      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
       subjects: [this.subject],
     });
   }
@@ -89,5 +87,5 @@ export class OperatorAccess extends Construct {
 }
 
 function bindingOf(role: string): string {
-  return role.replace(/role$/, 'rolebinding');
+  return role.replace(/-role(?=-|$)/, '-rolebinding');
 }

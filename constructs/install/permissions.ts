@@ -3,7 +3,7 @@ import { PrometheusRule, ServiceMonitor } from '../integrations/prometheus-opera
 import { groupOf } from '../kit/object.js';
 import { distinctKinds, kindId, type ObjectKind } from '../kit/object-kind.js';
 import type { AnyKind } from '../registry.js';
-import { OPERATOR } from '../kit/operator-identity.js';
+import { OPERATOR, outsideName } from '../kit/operator-identity.js';
 
 /** A rule of a Role or a ClusterRole about resources. */
 export interface ResourceRule {
@@ -94,27 +94,18 @@ export function ownNamespaceRules(): readonly ResourceRule[] {
   ];
 }
 
-/**
- * The Leases of shards and replicas, in the operator's own namespace: replicas find each other by a
- * list, and the Lease of a replica has its identity as name.
- */
-export function shardRules(): readonly ResourceRule[] {
-  const verbs = ['get', 'list', 'update', 'patch', 'delete'];
-  return [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs }];
-}
-
 /** The Secret with the keys of the webhooks, in the operator's own namespace. */
 export function webhookKeyRules(): readonly ResourceRule[] {
   return named('', 'secrets', OPERATOR.webhookSecret, [...READ, 'update']);
 }
 
 /** Writing the CA bundle to the two webhook configurations, which the operator does not create. */
-export function webhookRules(): readonly ResourceRule[] {
+export function webhookRules(namespace: string): readonly ResourceRule[] {
   return [
     {
       apiGroups: ['admissionregistration.k8s.io'],
       resources: ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'],
-      resourceNames: [OPERATOR.webhookConfiguration],
+      resourceNames: [outsideName(OPERATOR.webhookConfiguration, namespace)],
       verbs: [...READ, 'patch'],
     },
   ];

@@ -1,10 +1,12 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { KindDefinition } from '../kit/definition.js';
-import { OPERATOR, OPERATOR_LABELS } from '../kit/operator-identity.js';
+import { OPERATOR, OPERATOR_LABELS, outsideName } from '../kit/operator-identity.js';
 import { userRules } from './permissions.js';
 
 export interface UserRolesProps {
+  /** The operator's own namespace. */
+  readonly namespace: string;
   readonly apiGroup: string;
   readonly definitions: readonly KindDefinition[];
 }
@@ -15,25 +17,26 @@ export interface UserRolesProps {
  * `admin`.
  */
 export class UserRoles extends Construct {
-  constructor(scope: Construct, id: string, { apiGroup, definitions }: UserRolesProps) {
+  constructor(scope: Construct, id: string, { namespace, apiGroup, definitions }: UserRolesProps) {
     super(scope, id);
+    const nameOf = (role: string): string => outsideName(role, namespace);
     new k8s.KubeClusterRole(this, 'view', {
       metadata: {
-        name: OPERATOR.viewRole,
+        name: nameOf(OPERATOR.viewRole),
         labels: { ...OPERATOR_LABELS, ...addedTo('view', 'edit', 'admin') },
       },
       rules: [...userRules(definitions, apiGroup, 'view')],
     });
     new k8s.KubeClusterRole(this, 'edit', {
       metadata: {
-        name: OPERATOR.editRole,
+        name: nameOf(OPERATOR.editRole),
         labels: { ...OPERATOR_LABELS, ...addedTo('edit', 'admin') },
       },
       rules: [...userRules(definitions, apiGroup, 'edit')],
     });
     // Not bound: bind it to the service account of the scraper.
     new k8s.KubeClusterRole(this, 'metrics-reader', {
-      metadata: { name: OPERATOR.metricsReaderRole, labels: OPERATOR_LABELS },
+      metadata: { name: nameOf(OPERATOR.metricsReaderRole), labels: OPERATOR_LABELS },
       rules: [{ nonResourceUrLs: ['/metrics'], verbs: ['get'] }],
     });
   }

@@ -3,7 +3,12 @@ import { Construct } from 'constructs';
 import { API_VERSION, type KindDefinition } from '../kit/definition.js';
 import type { AnyKind } from '../registry.js';
 import { NAMESPACE_NAME } from '../kit/well-known.js';
-import { OPERATOR, OPERATOR_LABELS, OPERATOR_SELECTOR } from '../kit/operator-identity.js';
+import {
+  OPERATOR,
+  OPERATOR_LABELS,
+  OPERATOR_SELECTOR,
+  outsideName,
+} from '../kit/operator-identity.js';
 
 type GivingKind = Pick<AnyKind, 'definition' | 'givenToPods'>;
 
@@ -41,7 +46,8 @@ export class Webhooks extends Construct {
         ],
       },
     });
-    const metadata = { name: OPERATOR.webhookConfiguration, labels: OPERATOR_LABELS };
+    const name = outsideName(OPERATOR.webhookConfiguration, namespace);
+    const metadata = { name, labels: OPERATOR_LABELS };
     const plurals = props.definitions.map(({ plural }) => plural).sort();
     const changes = { operations: ['CREATE', 'UPDATE'], resources: plurals };
     // Only the deletion of a bench has a warning: it waits for its sites.

@@ -18,6 +18,6 @@ export function runAgainOf(resource: Resource): string | undefined {
 }
 
 /** Whether the cleanup of a deleted resource is skipped. */
-export function isReleased(resource: Resource): boolean {
+export function skipsCleanup(resource: Resource): boolean {
   return resource.metadata.annotations?.[metadataKeysOf(resource).skipDrop] === 'true';
 }

@@ -42,7 +42,7 @@ export class Stalled extends Error {
     /** Milliseconds until the next reconcile, if the cause is not watched. */
     readonly retryAfterMs?: number,
     /** Whether another resource owns the names of the children: those without data are deleted. */
-    readonly releasesNames = false,
+    readonly losesNames = false,
   ) {
     super(message);
   }

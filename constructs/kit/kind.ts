@@ -27,11 +27,6 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   /** The kinds that `resolve` reads, besides ours. */
   readonly reads: readonly ObjectKind[];
   /**
-   * Kinds of children whose objects `resolve` also reads for other resources: whether they exist, and
-   * whether they are being deleted.
-   */
-  readonly readsChildren?: readonly ObjectKind[];
-  /**
    * Optional APIs of which `resolve` only reads whether the cluster serves them. Nothing of them is
    * watched or granted.
    * @default none
@@ -128,15 +123,14 @@ export interface ClusterReader {
   /** Whether the cluster serves an optional API. */
   serves(kind: ObjectKind): boolean;
   /**
-   * Whether `delayMs` milliseconds have passed since a point in time, in RFC 3339. The resource is
-   * enqueued when they have. Resources that pass the same `together` and the same delay become due at
-   * the same moments, up to half of the delay sooner or later, so that one Job can serve all of them.
+   * Whether `afterMs` milliseconds have passed since a point in time, in RFC 3339. The resource is
+   * enqueued when they have. Resources with the same `alignedBy` and the same delay become due at the
+   * same moments, up to half of the delay sooner or later, so that one Job can serve all of them.
    */
-  passed(since: string, delayMs?: number, together?: string): boolean;
+  isDue(since: string, afterMs?: number, options?: { readonly alignedBy?: string }): boolean;
   /**
    * What `pick` returns for one object; undefined if the object does not exist. `kind` names a watched
-   * kind: one of ours, or one in `reads` or `readsChildren`. The namespace of a cluster-scoped object
-   * is ''. `pick` must be a constant function.
+   * kind: one of ours, or one in `reads`. The namespace of a cluster-scoped object is ''. `pick` must be a constant function.
    */
   get<O extends KubeObject, T>(
     kind: string,
@@ -258,6 +252,11 @@ export interface StatusResult {
 export interface Cleanup<R extends Resource> {
   /** Whether the deletion needs work: such a resource gets a finalizer. */
   needed(resource: R): boolean;
+  /**
+   * The data outside of the namespace that the cleanup was to delete, in words. It stays where the
+   * namespace is deleted: nothing can run there any more. @default none
+   */
+  leftOutside?(resource: R): readonly string[];
   /** Whether the children that hold data outlive the resource. @default no child holds data */
   retainsData?(resource: R): boolean;
   /**

@@ -3,9 +3,6 @@ import { groupOf, type Resource } from './object.js';
 /** End of the label's name that says for which resource an object was made. */
 export const OWNER = '/owner';
 
-/** End of the label's name that says which shard an object belongs to. */
-export const BUCKET = '/bucket';
-
 /** End of the annotation's name on a database server that lists the namespaces which may use it. */
 export const DATABASE_GRANT = '/allow-databases-from';
 
@@ -24,10 +21,6 @@ export function metadataKeysFor(group: string) {
     owner: `${group}${OWNER}`,
     /** Label on the objects of a batch: its name. They belong to the batch, not to the owner's tree. */
     batch: `${group}/batch`,
-    /** Label on the children of a sharded operator: the bucket of their bench. */
-    bucket: `${group}${BUCKET}`,
-    /** Label on the Leases of a sharded operator: how many shards there are. */
-    shards: `${group}/shards`,
     /** Label on every pod of a bench and of its sites: the bench. */
     bench: `${group}/bench`,
     /**

@@ -65,3 +65,9 @@ export function databaseName(namespace: string, site: string): string {
 export function serviceHost(name: string, namespace: string, clusterDomain: string): string {
   return `${name}.${namespace}.svc.${clusterDomain}`;
 }
+
+/** Whether a host name can be that of a Service in a namespace. */
+export function isServiceIn(namespace: string, host: string): boolean {
+  const [, ofHost, svc = 'svc'] = host.split('.');
+  return ofHost === undefined || (ofHost === namespace && svc === 'svc');
+}

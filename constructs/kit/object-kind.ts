@@ -11,19 +11,20 @@ export interface ObjectKind {
   readonly kind: string;
   /** The resource name in paths and RBAC, for example `deployments`. */
   readonly plural: string;
-  /** Whether a cluster may not serve the API, as when its operator is not installed. */
-  readonly optional?: true;
-  /** Whether a resource is ready without objects of this kind; a condition names what they lack. */
-  readonly advisory?: true;
+  /**
+   * A cluster may not serve the API, as when its operator is not installed. `advisory`: a resource is
+   * ready without objects of this kind too; a condition names what they lack.
+   * @default every cluster serves it
+   */
+  readonly optional?: true | 'advisory';
   /** Whether its objects are in no namespace. */
   readonly clusterScoped?: true;
   /**
-   * Whether the spec and the status are read, and not only the metadata. A function returns the part of
-   * an object that is kept in memory.
+   * What kinds read of objects that a spec names: `whole` the spec and the status, a function the part
+   * that is kept in memory, `ofChildren` nothing but of our own children, which are repaired.
+   * @default the metadata
    */
-  readonly content?: true | ((object: KubeObject) => KubeObject);
-  /** Whether the content of children is read, although of all other objects only the metadata is. */
-  readonly childContent?: true;
+  readonly content?: 'whole' | 'ofChildren' | ((object: KubeObject) => KubeObject);
   /** Rights that the operator needs beside those on the kind itself. */
   readonly also?: readonly { readonly resource: string; readonly verbs: readonly string[] }[];
   /**
@@ -31,8 +32,6 @@ export interface ObjectKind {
    * earlier.
    */
   readonly deletedLast?: true;
-  /** Whether `app-operator status` shows a Ready object on its own line, instead of only counting it. */
-  readonly shownWhenReady?: true;
   /** Its objects hold data. `kept`: what their spec says where the data outlives them. */
   readonly data?: { readonly kept?: Readonly<Record<string, string>> };
   /**
@@ -54,12 +53,7 @@ export function optionalKind(apiVersion: string, kind: string, plural: string): 
 
 /** A kind that a cluster may not serve, and without whose objects a resource is ready. */
 export function advisoryKind(apiVersion: string, kind: string, plural: string): ObjectKind {
-  return { apiVersion, kind, plural, optional: true, advisory: true };
-}
-
-/** A kind whose Ready objects `app-operator status` shows on their own lines. */
-function shownKind(kind: ObjectKind): ObjectKind {
-  return { ...kind, shownWhenReady: true };
+  return { apiVersion, kind, plural, optional: 'advisory' };
 }
 
 /**
@@ -68,7 +62,7 @@ function shownKind(kind: ObjectKind): ObjectKind {
  */
 export const ConfigMap: ObjectKind = {
   ...coreKind('v1', 'ConfigMap', 'configmaps'),
-  childContent: true,
+  content: 'ofChildren',
 };
 export const Secret = coreKind('v1', 'Secret', 'secrets');
 export const Service = coreKind('v1', 'Service', 'services');
@@ -77,13 +71,13 @@ export const PersistentVolumeClaim: ObjectKind = {
   data: {},
   content: modesOfClaim,
 };
-export const Deployment = shownKind(coreKind('apps/v1', 'Deployment', 'deployments'));
-export const StatefulSet = shownKind(coreKind('apps/v1', 'StatefulSet', 'statefulsets'));
-export const Job = shownKind(coreKind('batch/v1', 'Job', 'jobs'));
-export const CronJob = shownKind(coreKind('batch/v1', 'CronJob', 'cronjobs'));
+export const Deployment = coreKind('apps/v1', 'Deployment', 'deployments');
+export const StatefulSet = coreKind('apps/v1', 'StatefulSet', 'statefulsets');
+export const Job = coreKind('batch/v1', 'Job', 'jobs');
+export const CronJob = coreKind('batch/v1', 'CronJob', 'cronjobs');
 /** Of the Ingresses of others, only their host names are read. */
 export const Ingress: ObjectKind = {
-  ...shownKind(coreKind('networking.k8s.io/v1', 'Ingress', 'ingresses')),
+  ...coreKind('networking.k8s.io/v1', 'Ingress', 'ingresses'),
   content: hostsOfIngress,
 };
 export const NetworkPolicy = coreKind('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies');
@@ -95,7 +89,7 @@ export const PodDisruptionBudget = coreKind(
 /** Optional, so that an operator without the right to read it works without it. */
 export const HorizontalPodAutoscaler: ObjectKind = {
   ...optionalKind('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
-  content: true,
+  content: 'whole',
 };
 
 /** A claim as far as a spec that names it depends on it. */
@@ -136,6 +130,11 @@ function hostsOfIngress(object: KubeObject): KubeObject {
     },
     spec: { rules: (spec.rules ?? []).map(({ host }) => ({ ...(host ? { host } : {}) })) },
   } as Resource;
+}
+
+/** Whether kinds read the spec and the status of objects that a spec names. */
+export function readsContent({ content }: Pick<ObjectKind, 'content'>): boolean {
+  return content !== undefined && content !== 'ofChildren';
 }
 
 /** The identity of a kind among all kinds: `<apiVersion>/<kind>`. */

@@ -22,7 +22,6 @@ export const OPERATOR = {
   webhookConfiguration: 'app-operator-webhook-configuration',
   validatePath: '/validate',
   mutatePath: '/mutate',
-  convertPath: '/convert',
   /** The Lease that the leader holds. */
   lease: 'app-operator-leader',
   /** ClusterRole of the operator, and Role of it in each namespace where it is confined. */
@@ -33,6 +32,14 @@ export const OPERATOR = {
   viewRole: 'app-operator-view',
   editRole: 'app-operator-edit',
 } as const;
+
+/**
+ * The name of an object of the operator outside of its own namespace. An installation that is not in the
+ * default namespace has objects of its own there, so that several installations share none.
+ */
+export function outsideName(name: string, namespace: string): string {
+  return namespace === OPERATOR.namespace ? name : `${name}-${namespace}`;
+}
 
 /** Named ports of the operator's pod and of its Service. */
 export const PORTS = { https: 8443, health: 8081 } as const;

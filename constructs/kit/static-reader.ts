@@ -37,7 +37,7 @@ export class StaticReader implements ClusterReader {
   }
 
   /** Without a clock, no time has passed. */
-  passed(): boolean {
+  isDue(): boolean {
     return false;
   }
 

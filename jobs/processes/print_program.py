@@ -56,15 +56,21 @@ def nginx() -> tuple[str, int]:
     return os.environ["NGINX_HOST"], int(os.environ["NGINX_PORT"])
 
 
-@cache
 def is_site(host: str) -> bool:
-    """Whether nginx knows the host. It redirects a path that ends with a slash, or answers 404."""
+    """Whether nginx knows the host. Without an answer of nginx, the next call asks again."""
+    try:
+        return knows_site(host)
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+@cache
+def knows_site(host: str) -> bool:
+    """The answer of nginx: it redirects a path that ends with a slash, or answers 404."""
     connection = http.client.HTTPConnection(*nginx(), timeout=CONNECT_SECONDS)
     try:
         connection.request("HEAD", "/app-operator/", headers={"Host": host})
         return connection.getresponse().status == 301
-    except (OSError, http.client.HTTPException):
-        return False
     finally:
         connection.close()
 

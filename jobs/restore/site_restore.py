@@ -24,7 +24,7 @@ The marker has the field `restore` from the first change of the site to the last
   earlier       digests of the backups that this restore replaces: the site has one of their keys
                 until its files are replaced
   back          the restore is being undone
-The marker's `restores`: `done`, the ids of all, and `last`, the record of the last one.
+The marker's `restores`: `done`, the ids of the newest 500, and `last`, the record of the last one.
 """
 
 import hashlib
@@ -79,7 +79,9 @@ ENVIRONMENT_KEYS = re.compile(
     r"(db|redis|socketio|webserver|app_operator|rq|ssl)_.*|host_name|domains|root_.*|"
     r"admin_password|extra_config|" + "|".join(CLOSED_KEYS)
 )
+# Of the ids of restores that were done, so many are reported, and so many are kept in the marker.
 MAX_REQUESTS = 50
+MAX_KEPT_REQUESTS = 500
 # A backup of another node, whose clock is a little ahead, is not of the future.
 CLOCK_SKEW = timedelta(minutes=5)
 
@@ -301,7 +303,7 @@ class Restore:
             "new": str(new.relative_to(settings.sites)),
             "keys": sorted({*state.get("keys", []), *added}),
             "digest": digest_of_key(config["encryption_key"]),
-            "earlier": [*state.get("earlier", []), *([state["digest"]] if state else [])],
+            "earlier": replaced_keys(state),
             **({} if before is None else {"before": before}),
         }
         code = {**versions_of(manifest), **({"image": image} if image else {})}
@@ -365,8 +367,7 @@ class Restore:
         keys = ("id", "name", "location", "digest", "before")
         last = {key: state[key] for key in keys if key in state}
         last["time"] = utc_now()
-        done = [*self.restores.get("done", []), state["id"]]
-        restores = {"done": done, "last": last}
+        restores = {"done": done_requests(self.restores, state["id"]), "last": last}
         update_marker(self.settings.site, {"restore": None, "restores": restores})
         log(f"restored {state['location']}")
 
@@ -395,6 +396,18 @@ class Restore:
         if self.is_wanted:
             outcome["restore"] = "Unconfirmed" if self.has_store else "Unknown"
         return outcome
+
+
+def done_requests(restores: Mapping[str, Any], request: str) -> list[str]:
+    """The ids of the newest restores that were done, this one included."""
+    earlier = [id for id in restores.get("done", []) if id != request]
+    return [*earlier, request][-MAX_KEPT_REQUESTS:]
+
+
+def replaced_keys(state: Mapping[str, Any]) -> list[str]:
+    """The digests of the keys of all backups that a restore in progress has had, each once."""
+    last = [state["digest"]] if state else []
+    return list(dict.fromkeys([*state.get("earlier", []), *last]))
 
 
 def newest(manifests: Iterable[Manifest], owner: str, now: datetime) -> Manifest | None:

@@ -13,7 +13,7 @@ import print_program
 def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, int]]:
     monkeypatch.setenv("NGINX_HOST", "127.0.0.1")
     monkeypatch.setenv("NGINX_PORT", "1")
-    print_program.is_site.cache_clear()
+    print_program.knows_site.cache_clear()
     server = print_program.Proxy(("127.0.0.1", 0), print_program.Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield ("127.0.0.1", server.server_port)
@@ -71,3 +71,23 @@ def test_uses_the_proxy_of_the_pod(
 def test_answers_502_where_a_server_is_not_reached(proxy: tuple[str, int]) -> None:
     answer = exchange(proxy, b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 502 ")
+
+
+def test_asks_nginx_again_after_a_connection_failed(
+    monkeypatch: pytest.MonkeyPatch, proxy: tuple[str, int]
+) -> None:
+    assert not print_program.is_site("shop.example.com")
+    with socket.create_server(("127.0.0.1", 0)) as nginx:
+        asked: list[bytes] = []
+
+        def serve() -> None:
+            connection, _ = nginx.accept()
+            with connection:
+                asked.append(connection.recv(1000))
+                connection.sendall(b"HTTP/1.1 301 Moved\r\nContent-Length: 0\r\n\r\n")
+
+        threading.Thread(target=serve, daemon=True).start()
+        monkeypatch.setenv("NGINX_PORT", str(nginx.getsockname()[1]))
+        assert print_program.is_site("shop.example.com")
+        assert print_program.is_site("shop.example.com")
+    assert len(asked) == 1

@@ -45,3 +45,20 @@ def test_of_backups_of_the_future_alone_the_newest_is_chosen(
 
 def test_clocks_of_nodes_may_differ_by_minutes() -> None:
     assert chosen([manifest(2), manifest(-60)]) == 2
+
+
+def test_the_marker_keeps_a_number_of_requests() -> None:
+    restores: dict[str, Any] = {}
+    for number in range(600):
+        restores = {"done": site_restore.done_requests(restores, f"{number:08x}")}
+    assert len(restores["done"]) == 500
+    assert restores["done"][-1] == f"{599:08x}"
+    assert site_restore.done_requests(restores, restores["done"][0])[:1] == restores["done"][1:2]
+
+
+def test_the_marker_keeps_the_key_of_a_replaced_backup_once() -> None:
+    state: dict[str, Any] = {"digest": "a"}
+    for _ in range(3):
+        state = {"digest": "a", "earlier": site_restore.replaced_keys(state)}
+    assert site_restore.replaced_keys({**state, "digest": "b"}) == ["a", "b"]
+    assert site_restore.replaced_keys({}) == []

@@ -52,11 +52,10 @@ export class AuthorAccess {
 
   constructor(private readonly props: AuthorAccessProps) {
     const { kinds, group } = props;
-    const all = kinds.flatMap(({ definition, owns, reads, readsChildren = [] }) => [
+    const all = kinds.flatMap(({ definition, owns, reads }) => [
       objectKind(definition, group),
       ...owns,
       ...reads,
-      ...readsChildren,
     ]);
     this.#kinds = new Map(all.map((kind) => [kind.kind, kind]));
   }

@@ -32,8 +32,8 @@ export class AuthorReader implements ClusterReader {
     return this.reader.serves(kind);
   }
 
-  passed(since: string, delayMs?: number, together?: string): boolean {
-    return this.reader.passed(since, delayMs, together);
+  isDue(since: string, afterMs?: number, options?: { readonly alignedBy?: string }): boolean {
+    return this.reader.isDue(since, afterMs, options);
   }
 
   get<O extends KubeObject, T>(

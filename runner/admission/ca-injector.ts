@@ -1,11 +1,11 @@
 import { OPERATOR } from '../../constructs/index.js';
+import { outsideName } from '../../constructs/kit/operator-identity.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { Secret, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../api/api-error.js';
 import { type Client, JSON_PATCH } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER } from '../cache/child.js';
-import { CustomResourceDefinition } from '../cache/discovery.js';
 import { Reflector } from '../cache/reflector.js';
 import type { Logger } from '../telemetry/log.js';
 import { keysFor, rotated, type WebhookKeys } from './certificate-rotation.js';
@@ -23,8 +23,6 @@ export interface CaInjectorProps {
   readonly client: Pick<Client, 'request' | 'watch'>;
   /** The operator's own namespace. */
   readonly namespace: string;
-  /** CustomResourceDefinitions whose versions the server converts, by name. */
-  readonly converted: readonly string[];
   /** DNS names and IPv4 addresses of the server. */
   readonly hosts: readonly string[];
   /** Called with the keys to serve, first and whenever they change. */
@@ -41,14 +39,14 @@ const MOST_CONFLICTS = 4;
 const CONFIGURATIONS = [ValidatingWebhookConfiguration, MutatingWebhookConfiguration] as const;
 
 /**
- * Maintains the keys of the webhooks in a Secret, and the authorities in the webhook configurations and
- * in the CRDs that a webhook converts, if these exist; it never creates them. Every replica does so, since every replica serves: each write
+ * Maintains the keys of the webhooks in a Secret, and their authority in the webhook configurations, if
+ * these exist; it never creates them. Every replica does so, since every replica serves: each write
  * derives from the Secret alone, so a second write changes nothing or is refused.
  */
 export class CaInjector {
   readonly #stop = new AbortController();
-  readonly #secret: Single<KeySecret>;
-  readonly #configurations: readonly Single<WebhookConfiguration>[];
+  readonly #secret: WatchedObject<KeySecret>;
+  readonly #configurations: readonly WatchedObject<WebhookConfiguration>[];
   #keys: WebhookKeys | undefined;
   /** The bundle in all configurations, and since when, in monotonic milliseconds. */
   #published: { readonly bundle: string; readonly since: number } | undefined;
@@ -60,17 +58,15 @@ export class CaInjector {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly props: CaInjectorProps) {
-    const single = <O extends KubeObject>(kind: ObjectKind, name: string, namespace?: string) =>
-      new Single<O>({ ...props, kind, name, namespace, changed: () => this.#enqueue() });
-    this.#secret = single<KeySecret>(Secret, OPERATOR.webhookSecret, props.namespace);
-    this.#configurations = [
-      ...CONFIGURATIONS.map((kind) =>
-        single<WebhookConfiguration>(kind, OPERATOR.webhookConfiguration),
+    const watched = <O extends KubeObject>(kind: ObjectKind, name: string, namespace?: string) =>
+      new WatchedObject<O>({ ...props, kind, name, namespace, changed: () => this.#enqueue() });
+    this.#secret = watched<KeySecret>(Secret, OPERATOR.webhookSecret, props.namespace);
+    this.#configurations = CONFIGURATIONS.map((kind) =>
+      watched<WebhookConfiguration>(
+        kind,
+        outsideName(OPERATOR.webhookConfiguration, props.namespace),
       ),
-      ...props.converted.map((name) =>
-        single<WebhookConfiguration>(CustomResourceDefinition, name),
-      ),
-    ];
+    );
   }
 
   start(): void {
@@ -202,7 +198,7 @@ export class CaInjector {
   }
 }
 
-interface SingleProps extends Pick<CaInjectorProps, 'client' | 'log'> {
+interface WatchedObjectProps extends Pick<CaInjectorProps, 'client' | 'log'> {
   readonly kind: ObjectKind;
   readonly name: string;
   /** Undefined if the kind is cluster-scoped. */
@@ -211,11 +207,11 @@ interface SingleProps extends Pick<CaInjectorProps, 'client' | 'log'> {
 }
 
 /** One watched object. No other object of its kind is read, which needs the permission for this one only. */
-class Single<O extends KubeObject> {
+class WatchedObject<O extends KubeObject> {
   #object: O | undefined;
   known = false;
 
-  constructor(private readonly props: SingleProps) {}
+  constructor(private readonly props: WatchedObjectProps) {}
 
   get object(): O | undefined {
     return this.#object;

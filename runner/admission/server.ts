@@ -31,8 +31,6 @@ export interface WebhookServerProps {
   readonly address: BindAddress;
   /** By path. */
   readonly webhooks: Readonly<Record<string, Webhook>>;
-  /** What answers ConversionReviews: the body of the response to a body, by path. @default none */
-  readonly conversions?: Readonly<Record<string, (body: string) => string>>;
   readonly onAnswer: (answered: Answered) => void;
   readonly log: Logger;
   /**
@@ -146,8 +144,8 @@ async function answer(
 ): Promise<void> {
   const { onAnswer, log } = props;
   const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
-  const reviewer = reviewerOf(props, path);
-  if (!reviewer) {
+  const webhook = Object.hasOwn(props.webhooks, path) ? props.webhooks[path] : undefined;
+  if (!webhook) {
     reply(response, 404, 'not found\n');
     return;
   }
@@ -159,7 +157,7 @@ async function answer(
   let reviewed: Reviewed = {};
   try {
     const body = await bodies.with(request, async (read) =>
-      reviewer(read, (state) => (reviewed = state)),
+      review(read, webhook, (state) => (reviewed = state)),
     );
     reply(response, 200, body);
   } catch (error) {
@@ -180,23 +178,6 @@ async function answer(
 interface Reviewed {
   readonly request?: AdmissionRequest;
   readonly allowed?: boolean;
-}
-
-/** Makes the body of a response. */
-type Reviewer = (body: Body, report: (state: Reviewed) => void) => Promise<string> | string;
-
-function reviewerOf(
-  { webhooks, conversions = {} }: WebhookServerProps,
-  path: string,
-): Reviewer | undefined {
-  const webhook = Object.hasOwn(webhooks, path) ? webhooks[path] : undefined;
-  if (webhook) return (body, report) => review(body, webhook, report);
-  const conversion = Object.hasOwn(conversions, path) ? conversions[path] : undefined;
-  if (!conversion) return undefined;
-  return ({ text }) => {
-    if (text === undefined) throw new BadReview('body: not a ConversionReview');
-    return conversion(text);
-  };
 }
 
 /** The body of the response. A body that exceeds a bound is not parsed. */

@@ -19,15 +19,9 @@ interface ClientConfig {
   readonly caBundle?: string;
 }
 
-/**
- * What names a webhook, as far as it is read here: a webhook configuration, or a
- * CustomResourceDefinition whose versions a webhook converts.
- */
+/** A webhook configuration, as far as it is read here. */
 export interface WebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly { readonly clientConfig: ClientConfig }[];
-  readonly spec?: {
-    readonly conversion?: { readonly webhook?: { readonly clientConfig?: ClientConfig } };
-  };
 }
 
 export interface KeySecret extends KubeObject {
@@ -79,22 +73,17 @@ export function secretOf(
 
 /** The patch that sets the bundle of a configuration; undefined if it is set. */
 export function bundlePatch(
-  { metadata, webhooks = [], spec }: WebhookConfiguration,
+  { metadata, webhooks = [] }: WebhookConfiguration,
   bundle: string,
 ): readonly object[] | undefined {
   const value = Buffer.from(bundle).toString('base64');
-  const conversion = spec?.conversion?.webhook?.clientConfig;
-  const all = [
-    ...[...webhooks.entries()].map(
-      ([i, webhook]) => [`/webhooks/${i}`, webhook.clientConfig] as const,
-    ),
-    ...(conversion ? [['/spec/conversion/webhook', conversion] as const] : []),
-  ];
-  const stale = all.filter(([, { caBundle }]) => caBundle !== value);
+  const stale = [...webhooks.entries()].filter(
+    ([, { clientConfig }]) => clientConfig.caBundle !== value,
+  );
   if (stale.length === 0) return undefined;
   return [
     // If another client changes the list meanwhile, the patch fails and is computed again.
     { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
-    ...stale.map(([path]) => ({ op: 'add', path: `${path}/clientConfig/caBundle`, value })),
+    ...stale.map(([i]) => ({ op: 'add', path: `/webhooks/${i}/clientConfig/caBundle`, value })),
   ];
 }

@@ -1,17 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { OPERATOR } from '../../constructs/index.js';
-import type { KindVersion } from '../../constructs/kit/conversion.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import type { Client } from '../api/client.js';
 import type { Config } from '../config/config.js';
+import { matchesSelector } from '../config/label-selector.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { Admission } from './admission.js';
 import { AuthorAccess } from './author-access.js';
 import { CaInjector } from './ca-injector.js';
-import { convertReview } from './conversion.js';
-import { type Answered, serveWebhooks } from './server.js';
+import type { AdmissionRequest } from './review.js';
+import { type Answered, serveWebhooks, type Webhook } from './server.js';
 
 export interface WebhooksOptions {
   readonly config: Pick<
@@ -22,6 +23,7 @@ export interface WebhooksOptions {
     | 'webhookClientNames'
     | 'apiGroup'
     | 'watchNamespaces'
+    | 'watchLabelSelector'
     | 'leaderElectionNamespace'
     | 'settings'
   >;
@@ -32,8 +34,6 @@ export interface WebhooksOptions {
   readonly reader: () => ClusterReader | undefined;
   /** @default all kinds of the registry */
   readonly kinds?: readonly AnyKind[];
-  /** Versions of the kinds that are served beside the stored one. @default none */
-  readonly versions?: readonly KindVersion[];
   readonly metrics: OperatorMetrics;
   readonly log: Logger;
 }
@@ -51,7 +51,7 @@ export interface Webhooks {
  * @throws if the address is in use
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks | undefined> {
-  const { config, client, reviewClient, reader, kinds = KINDS, versions = [] } = options;
+  const { config, client, reviewClient, reader, kinds = KINDS } = options;
   if (!config.webhooks || !config.webhookBindAddress) return undefined;
   const log = options.log.child({ logger: 'webhooks' });
   const access = new AuthorAccess({ client: reviewClient, kinds, group: config.apiGroup, log });
@@ -64,17 +64,20 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
     settings: config.settings,
     log,
   });
-  const { webhookClientCaFile: caFile } = config;
+  const { webhookClientCaFile: caFile, watchLabelSelector } = config;
+  // Another installation advises on the rest.
+  const scoped =
+    (webhook: Webhook): Webhook =>
+    (request) =>
+      matchesSelector(watchLabelSelector, labelsOf(request))
+        ? webhook(request)
+        : { uid: request.uid, allowed: true };
   const server = await serveWebhooks({
     address: config.webhookBindAddress,
     webhooks: {
-      [OPERATOR.validatePath]: (request) => admission.validate(request),
-      [OPERATOR.mutatePath]: (request) => admission.mutate(request),
+      [OPERATOR.validatePath]: scoped((request) => admission.validate(request)),
+      [OPERATOR.mutatePath]: scoped((request) => admission.mutate(request)),
     },
-    conversions:
-      versions.length === 0
-        ? {}
-        : { [OPERATOR.convertPath]: (body) => convertReview(body, config.apiGroup, versions) },
     onAnswer: counter(options.metrics, kinds),
     log,
     clientAuthorities: caFile === undefined ? undefined : () => readFile(caFile, 'utf8'),
@@ -85,9 +88,6 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
   const caInjector = new CaInjector({
     client,
     namespace,
-    converted: [
-      ...new Set(versions.map(({ definition }) => `${definition.plural}.${config.apiGroup}`)),
-    ],
     // Outside of a cluster, callers on this machine use its address.
     hosts: [service, '127.0.0.1'],
     onKeys: (keys) => {
@@ -105,6 +105,10 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
       await server.close();
     },
   };
+}
+
+function labelsOf({ object, oldObject }: AdmissionRequest): KubeObject['metadata']['labels'] {
+  return (object ?? oldObject)?.metadata.labels;
 }
 
 const OPERATIONS = new Set(['CREATE', 'UPDATE', 'DELETE']);

@@ -98,7 +98,9 @@ class Pages {
   /** Reads the page at a continue token, and calls `work`, which needs the whole page. */
   async read(at: string | undefined, work: (page: Page) => Promise<void>): Promise<Page> {
     for (;;) {
-      const release = this.#long ? await LONG_PAGES.take(this.options.signal ?? NEVER) : undefined;
+      const release = this.#long
+        ? await LONG_PAGES.take(this.options.signal ?? NEVER_ABORTED)
+        : undefined;
       try {
         const page = await this.#request(at);
         await work(page);
@@ -131,4 +133,4 @@ class Pages {
   }
 }
 
-const NEVER = new AbortController().signal;
+const NEVER_ABORTED = new AbortController().signal;

@@ -4,7 +4,7 @@ import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { isAlreadyExists, isConflict, isInvalid, isNotFound } from '../api/api-error.js';
-import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
+import { MERGE_PATCH, type Client } from '../api/client.js';
 import { METADATA } from '../api/media-type.js';
 import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
@@ -17,6 +17,7 @@ import { isAsApplied } from './as-applied.js';
 import { withValues } from './secret-values.js';
 import { refreshMounts } from './mount-refresh.js';
 import { isRecorded } from '../plan/recorded-runs.js';
+import { handOverReplicas } from './replica-handover.js';
 import { RunRecords } from './run-records.js';
 import {
   foreignOwner,
@@ -47,13 +48,6 @@ export interface ApplyProps {
   readonly isCurrent?: (resource: Resource) => Promise<boolean>;
   /** Called when the API server no longer serves an optional API. */
   readonly onApiGone: () => void;
-}
-
-/** Owns the number of replicas after the operator has stopped to apply it. */
-const HANDOVER_MANAGER = 'app-operator-handover';
-
-interface Scalable extends KubeObject {
-  readonly spec?: { readonly replicas?: number };
 }
 
 /** While an API server learns of an API, it may answer 404: no watched change follows. */
@@ -112,7 +106,7 @@ export class Applier {
     const { planned, live } = task;
     if (this.matches(planned, live)) return 'unchanged';
     const instead = live && this.#instead({ ...task, live });
-    if (live && instead === 'deleted') await this.delete(live);
+    if (live && instead === 'deleted') return this.delete(live);
     if (instead) return instead;
     try {
       return await this.#write(task);
@@ -143,19 +137,19 @@ export class Applier {
       throw nameTaken(planned, `was made for ${live.owner}`);
     }
     // A Job is immutable.
-    return this.#hasOtherRun(task) ? 'deleted' : undefined;
+    return this.#hasOtherTask(task) ? 'deleted' : undefined;
   }
 
   /** Whether a live Job does another task than the planned one. */
-  #hasOtherRun({ plan, planned, live }: Existing): boolean {
-    if (planned.run === undefined || planned.run === live.run) return false;
-    return live.run !== undefined || !isRecorded(this.props.children, plan, planned);
+  #hasOtherTask({ plan, planned, live }: Existing): boolean {
+    if (planned.taskHash === undefined || planned.taskHash === live.taskHash) return false;
+    return live.taskHash !== undefined || !isRecorded(this.props.children, plan, planned);
   }
 
   #write(task: Task): Promise<ApplyAction> {
     const { planned, live } = task;
     if (planned.createOnly !== undefined && live) return this.#patchMetadata({ ...task, live });
-    if (planned.run !== undefined) return this.#begin(task);
+    if (planned.taskHash !== undefined) return this.#begin(task);
     if (planned.createOnly !== undefined) return this.#generate(task);
     if (live && this.#isUnknown(task)) return this.#compare({ ...task, live });
     return this.#applyObject(task);
@@ -211,7 +205,7 @@ export class Applier {
     const object = objectOf(task);
     // Without a live object only a creation may succeed; with one, only a change of that object.
     const precondition = live ? { uid: live.uid } : { resourceVersion: IMPOSSIBLE_VERSION };
-    if (live) await this.#handOverReplicas(object, planned, live);
+    if (live) await handOverReplicas(client, planned, { object, live });
     const result = await client.apply<KubeObject>(
       resourcePath(planned.kind, object.metadata.namespace, planned.name),
       { ...object, metadata: { ...object.metadata, ...precondition } },
@@ -238,36 +232,6 @@ export class Applier {
       contentType: MERGE_PATCH,
       body: { metadata: { uid, resourceVersion, managedFields: kept } },
     });
-  }
-
-  /**
-   * Hands the present number of replicas to a manager that never applies again. A field whose last
-   * manager stops to apply it is removed, and the API server sets its default: one replica.
-   */
-  async #handOverReplicas(object: KubeObject, planned: PlannedChild, live: Child): Promise<void> {
-    const wanted = (object as Scalable).spec?.replicas;
-    if (wanted !== undefined || !live.replicas?.ours) return;
-    const { apiVersion, kind, metadata } = object;
-    const { name, namespace } = metadata;
-    try {
-      // Not forced: another manager that has set another number meanwhile keeps it.
-      await this.props.client.request(
-        'PATCH',
-        resourcePath(planned.kind, namespace, planned.name),
-        {
-          query: { fieldManager: HANDOVER_MANAGER },
-          contentType: APPLY_PATCH,
-          body: {
-            apiVersion,
-            kind,
-            metadata: { name, namespace, uid: live.uid },
-            spec: { replicas: live.replicas.desired },
-          },
-        },
-      );
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-    }
   }
 
   /** Creates a generated Secret with its values, which the operator never reads again. */
@@ -370,16 +334,22 @@ export class Applier {
     return child;
   }
 
-  /** Deletes this object, but not another one of its name. An object that does not exist is fine. */
-  async delete(child: Child): Promise<void> {
-    const { client } = this.props;
+  /**
+   * Deletes this object, but not another one of its name. An object that does not exist is fine.
+   * @returns `skipped` if another object has its name
+   */
+  async delete(child: Child): Promise<'deleted' | 'skipped'> {
+    const { client, children } = this.props;
+    children.deletes(child);
     try {
       await client.request('DELETE', resourcePath(child.kind, child.namespace, child.name), {
         body: { propagationPolicy: 'Background', preconditions: { uid: child.uid } },
       });
     } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
+      if (isConflict(error)) return 'skipped';
+      if (!isNotFound(error)) throw error;
     }
+    return 'deleted';
   }
 }
 

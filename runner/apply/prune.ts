@@ -53,7 +53,7 @@ export class Pruner {
    * Deletes the children of a resource that has lost their names to another one. Data and generated
    * Secrets stay: they may belong to an earlier resource of its name.
    */
-  async release(owner: Owner): Promise<ChangeSetEntry[]> {
+  async dropForNewOwner(owner: Owner): Promise<ChangeSetEntry[]> {
     const { resource } = owner;
     return this.#deleteSurplus(
       owner,
@@ -95,8 +95,12 @@ export class Pruner {
     const surplus = others
       .filter((child) => mayDeleteChild(child) && !(child.kind.deletedLast && hasEarlier))
       .reverse();
-    for (const child of surplus) await this.props.applier.delete(child);
-    return surplus.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'deleted' }));
+    const changes: ChangeSetEntry[] = [];
+    for (const child of surplus) {
+      const change = await this.props.applier.delete(child);
+      changes.push({ kind: child.kind.kind, name: child.name, change });
+    }
+    return changes;
   }
 }
 
@@ -105,7 +109,7 @@ export class Pruner {
  * forever, if its operator was removed.
  */
 export function blocksOthers({ kind, deleting }: Child): boolean {
-  return !(kind.advisory && deleting);
+  return !(kind.optional === 'advisory' && deleting);
 }
 
 export function isControlledBy({ controller }: Child, resource: Resource): boolean {

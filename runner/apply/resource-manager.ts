@@ -1,11 +1,9 @@
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import { doubledMs } from '../kit/backoff.js';
-import type { Child } from '../cache/child.js';
 import { digestOf, type ChildCache } from '../cache/child-cache.js';
 import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from '../plan/plan.js';
-import type { ReconcileState } from '../plan/state.js';
 import type { Applier, ChangeSetEntry } from './applier.js';
+import { JobRetry } from './job-retry.js';
 import { blocksOthers, Pruner } from './prune.js';
 import { isRecorded } from '../plan/recorded-runs.js';
 
@@ -16,11 +14,10 @@ export interface Progress {
   readonly complete: boolean;
 }
 
-const JOB_RETRY_MS = { first: 30_000, most: 600_000 };
-
 /** Applies plans stage by stage, retries failed Jobs, and prunes. */
 export class ResourceManager {
   readonly pruner: Pruner;
+  readonly jobRetry: JobRetry;
 
   constructor(
     private readonly props: {
@@ -31,6 +28,7 @@ export class ResourceManager {
     },
   ) {
     this.pruner = new Pruner(props);
+    this.jobRetry = new JobRetry(props);
   }
 
   /** After a start: children whose digest is the one in the status need no write. */
@@ -65,45 +63,23 @@ export class ResourceManager {
     const changes: ChangeSetEntry[] = [];
     await records.record(plan);
     for (const stage of plan.stages) {
-      const wanted = stage.children.filter((planned) => !this.#matches(plan, planned));
-      if (wanted.length > 0) {
-        if (stage.blockedReason !== undefined) return { changes, complete: false };
-        changes.push(...(await this.#applyAll(resource, plan, wanted)));
-      }
+      const unmatched = stage.children.filter((planned) => !this.#matches(plan, planned));
+      const isBlocked = stage.blockedReason !== undefined;
+      const wanted = isBlocked ? unmatched.filter((one) => this.#isOrphan(one)) : unmatched;
+      if (wanted.length > 0) changes.push(...(await this.#applyAll(resource, plan, wanted)));
+      if (isBlocked && unmatched.length > 0) return { changes, complete: false };
       // A Job may have succeeded while the stage was applied.
-      if (stage.children.some(({ run }) => run !== undefined)) await records.record(plan);
+      if (stage.children.some(({ taskHash }) => taskHash !== undefined)) await records.record(plan);
       if (!this.#isPassed(plan, stage)) return { changes, complete: false };
     }
     return { changes, complete: true };
   }
 
-  /**
-   * Deletes failed Jobs after a backoff, so that they are created again: the cause may be gone.
-   * @returns milliseconds until the next one is due
-   */
-  async retryFailedJobs(plan: Plan, { retries }: ReconcileState): Promise<number | undefined> {
-    const { applier, now } = this.props;
-    let next: number | undefined;
-    for (const planned of plannedOf(plan)) {
-      const job = this.#jobOf(planned);
-      if (job?.health.state === 'Ready') retries.delete(planned.id);
-      if (job?.failedAt === undefined || job.job?.once) continue;
-      const count = retries.get(planned.id) ?? 0;
-      const left = job.failedAt + doubledMs(count, JOB_RETRY_MS) - now();
-      if (left > 0) {
-        next = Math.min(left, next ?? Infinity);
-      } else {
-        retries.set(planned.id, count + 1);
-        await applier.delete(job);
-      }
-    }
-    return next;
-  }
-
-  /** The live Job of a plan, if it runs what the plan wants. */
-  #jobOf({ id, run }: PlannedChild): Child | undefined {
-    const child = run === undefined ? undefined : this.props.children.get(id);
-    return child && !child.deleting && child.run === run ? child : undefined;
+  /** Whether a Job of the plan has lost its owner: it gets it back also where it may not run again. */
+  #isOrphan({ id, taskHash }: PlannedChild): boolean {
+    const live = this.props.children.get(id);
+    if (taskHash === undefined || !live || live.deleting) return false;
+    return live.taskHash === taskHash && live.controller === undefined;
   }
 
   async #applyAll(
@@ -146,7 +122,7 @@ export class ResourceManager {
         this.#isTerminatingAdvisory(planned) ||
         (this.#matches(plan, planned) &&
           (!stage.waitForReady ||
-            planned.kind.advisory === true ||
+            planned.kind.optional === 'advisory' ||
             this.props.children.get(planned.id)?.health.state === 'Ready')),
     );
   }

@@ -9,7 +9,7 @@ import { FIELD_MANAGER, type Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { readRuns, type CompletedRuns } from '../cache/completed-runs.js';
 import { plannedOf, type Plan, type PlannedChild } from '../plan/plan.js';
-import { endedJob, isRecorded } from '../plan/recorded-runs.js';
+import { endedJob, isDeletedByUser, isRecorded } from '../plan/recorded-runs.js';
 
 /**
  * Records the Jobs that succeeded in an annotation of the child that holds their data. A record
@@ -37,12 +37,12 @@ export class RunRecords {
       (planned) => this.#hasSucceeded(plan, planned) && !isRecorded(children, plan, planned),
     );
     if (ended.length === 0) return;
-    const jobs = plannedOf(plan).filter(({ run }) => run !== undefined);
+    const jobs = plannedOf(plan).filter(({ taskHash }) => taskHash !== undefined);
     const kept = jobs.flatMap(({ name }) => {
       const run = holder.runs[name];
       return run === undefined ? [] : [[name, run] as const];
     });
-    const now = ended.map(({ name, run = '' }) => [name, run] as const);
+    const now = ended.map(({ name, taskHash = '' }) => [name, taskHash] as const);
     await this.#write(holder, Object.fromEntries([...kept, ...now]));
   }
 
@@ -53,7 +53,7 @@ export class RunRecords {
    */
   async begin(plan: Plan, planned: PlannedChild): Promise<boolean> {
     const { client, children, metadataKeys } = this.props;
-    if (!plan.holder || planned.run === undefined) return false;
+    if (!plan.holder || planned.taskHash === undefined) return false;
     const { kind, namespace, name } = plan.holder;
     const deletion = children.deletionOf(plan.holder.id);
     let live: KubeObject;
@@ -68,7 +68,9 @@ export class RunRecords {
     children.found(kind, live, deletion);
     const holder = children.get(plan.holder.id);
     const runs = readRuns(live.metadata.annotations?.[metadataKeys.completedRuns]);
-    if (runs[planned.name] === planned.run) return true;
+    if (runs[planned.name] === planned.taskHash && !isDeletedByUser(children, plan, planned)) {
+      return true;
+    }
     const earlier = earlierThan(plan, planned);
     const kept = Object.entries(runs).filter(([job]) => earlier.has(job));
     if (holder && kept.length < Object.keys(runs).length) {
@@ -105,9 +107,9 @@ export class RunRecords {
   /** A Job that is being deleted has succeeded, too. */
   #hasSucceeded(plan: Plan, planned: PlannedChild): boolean {
     const { children } = this.props;
-    if (planned.run === undefined) return false;
+    if (planned.taskHash === undefined || isDeletedByUser(children, plan, planned)) return false;
     const child = children.get(planned.id) ?? endedJob(children, plan, planned);
-    return child?.run === planned.run && child.job?.succeeded === true;
+    return child?.taskHash === planned.taskHash && child.job?.succeeded === true;
   }
 
   async #write({ kind, namespace, name, uid }: Child, runs: CompletedRuns): Promise<void> {

@@ -18,7 +18,6 @@ import { planOf, plannedOf } from '../plan/plan.js';
 import { errorTypeOf, reportOf } from '../reconcile/report.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
-import { labelled, type Ownership } from '../shards/ownership.js';
 import { FailureIsolation } from './failure-isolation.js';
 
 export interface BatchControllerProps {
@@ -32,8 +31,6 @@ export interface BatchControllerProps {
   readonly jobRuns: JobRuns;
   readonly podDiagnostics: PodDiagnostics;
   readonly batchObjects: BatchObjects;
-  /** The shard that the owners belong to. @default all belong to this replica */
-  readonly ownership?: Ownership | undefined;
   readonly metrics: OperatorMetrics;
   readonly log: Logger;
   readonly concurrency: number;
@@ -59,7 +56,7 @@ interface BatchState {
   /** Of the requests whose Jobs failed. @default none has failed */
   failureIsolation?: FailureIsolation<KubeObject>;
   /** The requests of the last Job. */
-  lastJob?: { readonly run: string | undefined; readonly requests: readonly KubeObject[] };
+  lastJob?: { readonly taskHash: string | undefined; readonly requests: readonly KubeObject[] };
   /** The requests that are being collected, and since when. */
   collecting?: { readonly count: number; readonly since: number };
 }
@@ -124,7 +121,7 @@ export class BatchController {
   async #reconcile(key: string): Promise<number | undefined> {
     const { dependencies, batch } = this.props;
     const resource = dependencies.objects(batch.owner).get(key) as Resource | undefined;
-    if (!resource || resource.metadata.deletionTimestamp || !this.#owns(resource)) {
+    if (!resource || resource.metadata.deletionTimestamp) {
       this.#forget(key);
       return undefined;
     }
@@ -138,10 +135,6 @@ export class BatchController {
       if (!report || report.error) throw error;
       return report.requeueAfterMs;
     }
-  }
-
-  #owns(resource: Resource): boolean {
-    return this.props.ownership?.owns(resource) ?? true;
   }
 
   #stateOf(key: string): BatchState {
@@ -326,13 +319,12 @@ export class BatchController {
     job: Child | undefined,
     props: { readonly inputs: unknown; readonly requests: readonly KubeObject[] },
   ): Promise<void> {
-    const { applier, batch, kinds, metadataKeys, ownership, resourceManager, log } = this.props;
-    const labels = ownership?.childLabels(resource);
+    const { applier, batch, kinds, metadataKeys, resourceManager, log } = this.props;
     const plan = planOf(resource, { kinds, metadataKeys }, (scope, id) =>
-      labelled(batch.chart(scope, id, { resource, ...props }), labels),
+      batch.chart(scope, id, { resource, ...props }),
     );
-    const run = plannedOf(plan).find((planned) => planned.run !== undefined)?.run;
-    state.lastJob = { run, requests: props.requests };
+    const planned = plannedOf(plan).find(({ taskHash }) => taskHash !== undefined);
+    state.lastJob = { taskHash: planned?.taskHash, requests: props.requests };
     const { changes } = await resourceManager.apply(resource, plan);
     this.#setObjects(key, this.#published(key));
     if (changes.some(({ change }) => change !== 'unchanged')) {
@@ -405,6 +397,6 @@ export class BatchController {
 }
 
 /** The requests of a Job; none if they are unknown. */
-function requestsOf({ run }: Child, { lastJob }: BatchState): readonly KubeObject[] {
-  return lastJob && lastJob.run === run ? lastJob.requests : [];
+function requestsOf({ taskHash }: Child, { lastJob }: BatchState): readonly KubeObject[] {
+  return lastJob && lastJob.taskHash === taskHash ? lastJob.requests : [];
 }

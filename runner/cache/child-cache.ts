@@ -4,7 +4,7 @@ import { endingWith } from '../../constructs/kit/json/ending-with.js';
 import { hashOf } from '../../constructs/kit/json/hash.js';
 import { READY } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
-import { BUCKET, OWNER, type MetadataKeys } from '../../constructs/kit/metadata-keys.js';
+import { OWNER, type MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { childId, childOf, invalidChild, sameChild, type Child } from './child.js';
@@ -24,21 +24,35 @@ interface Applied {
   readonly altered: string | undefined;
 }
 
+/** A deleted Job that had succeeded. */
+export interface EndedJob extends Child {
+  /** Whether it was deleted neither by the operator nor because its TTL had passed. */
+  readonly deletedByUser: boolean;
+}
+
 const ENDED_KEPT = 2_000;
+/** The clocks of the API server and of the controller that deletes Jobs after their TTL differ. */
+const CLOCK_SKEW_MS = 10_000;
 
 /** All children of all resources, by id and by owner, and what was last applied to each. */
 export class ChildCache {
   readonly #store = new Store<Child>(sameChild);
   readonly #byOwner = new Multimap();
   readonly #applied = new Map<string, Applied>();
-  /** Jobs that had succeeded when they were deleted, by id. */
-  readonly #ended = new Map<string, Child>();
+  /** By id. */
+  readonly #ended = new Map<string, EndedJob>();
+  /** The uids of Jobs that the operator has deleted itself. */
+  readonly #ownDeletions = new Set<string>();
 
-  /** @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child */
+  /**
+   * @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child
+   * @param now milliseconds since 1970
+   */
   constructor(
     private readonly metadataKeys: MetadataKeys,
     onChange: (owner: string, before: Child | undefined, after: Child | undefined) => void,
     private readonly onInvalid: OnInvalid = () => undefined,
+    private readonly now: () => number = Date.now,
   ) {
     this.#store.onChange((id, before, after) => {
       for (const owner of new Set([before?.owner, after?.owner])) {
@@ -70,8 +84,15 @@ export class ChildCache {
    * A deleted Job that had succeeded. A reconcile may come after both, as when a policy deletes
    * Jobs a second after their end.
    */
-  ended(id: string): Child | undefined {
+  ended(id: string): EndedJob | undefined {
     return this.#ended.get(id);
+  }
+
+  /** The operator is about to delete a Job: its deletion is none by a user. */
+  deletes({ job, uid }: Child): void {
+    if (!job) return;
+    this.#ownDeletions.add(uid);
+    keepNewest(this.#ownDeletions, ENDED_KEPT);
   }
 
   applied(id: string): Applied | undefined {
@@ -154,15 +175,13 @@ export class ChildCache {
     }
   }
 
-  /** Forgets all children, a portion in each turn of the event loop. */
-  clear(): Promise<void> {
-    return this.#store.replace(new Map(), '', undefined, { restored: true });
-  }
-
   #rememberEnded(child: Child | undefined): void {
     if (!child?.job?.succeeded) return;
+    const { expiresAt = Infinity, deletedAt = this.now() } = child.job;
+    const deletedByUser =
+      !this.#ownDeletions.has(child.uid) && deletedAt < expiresAt - CLOCK_SKEW_MS;
     // Its deletion says nothing about its end.
-    this.#ended.set(child.id, { ...child, deleting: false, health: READY });
+    this.#ended.set(child.id, { ...child, deleting: false, health: READY, deletedByUser });
     keepNewest(this.#ended, ENDED_KEPT);
   }
 
@@ -191,7 +210,7 @@ export class ChildCache {
 /** By what an object is found and selected. */
 export function identityOf({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace } = metadata;
-  const labels = endingWith([MANAGED_BY_LABEL, OWNER, BUCKET], metadata.labels);
+  const labels = endingWith([MANAGED_BY_LABEL, OWNER], metadata.labels);
   return { apiVersion, kind, metadata: { name, ...defined({ namespace, labels }) } };
 }
 

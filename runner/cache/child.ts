@@ -1,3 +1,4 @@
+import { defined } from '../../constructs/kit/json/defined.js';
 import { equal } from '../../constructs/kit/json/equal.js';
 import { hashOf } from '../../constructs/kit/json/hash.js';
 import { healthOf, invalid, type Health } from '../../constructs/kit/health.js';
@@ -38,7 +39,7 @@ export interface Child {
   /** For a create-only object, a generated Secret or a Job: hash of our metadata. */
   readonly createOnly: string | undefined;
   /** For a Job: its task. */
-  readonly run: string | undefined;
+  readonly taskHash: string | undefined;
   /** The Jobs that succeeded for the data of this child. */
   readonly runs: CompletedRuns;
   readonly health: Health;
@@ -57,6 +58,10 @@ export interface Child {
         readonly once: boolean;
         /** Also where it is being deleted since. */
         readonly succeeded: boolean;
+        /** When its TTL ends, in milliseconds since 1970. @default it has no TTL */
+        readonly expiresAt?: number;
+        /** When it was deleted, in milliseconds since 1970. @default it was not, or has no finalizer */
+        readonly deletedAt?: number;
       }
     | undefined;
 }
@@ -66,7 +71,7 @@ export function childId(kind: ObjectKind, namespace: string, name: string): stri
 }
 
 interface Workload extends KubeObject {
-  readonly spec?: { readonly replicas?: number };
+  readonly spec?: { readonly replicas?: number; readonly ttlSecondsAfterFinished?: number };
   readonly status?: {
     readonly readyReplicas?: number;
     readonly startTime?: string;
@@ -101,7 +106,7 @@ export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: Meta
     owned: ownedHash(object, FIELD_MANAGER),
     unowned: isBeforeApply(object),
     createOnly: createOnly ? createOnlyHash(object, metadataKeys) : undefined,
-    run: annotations[metadataKeys.run],
+    taskHash: annotations[metadataKeys.run],
     runs: readRuns(annotations[metadataKeys.completedRuns]),
     unobservedSince: health.unobserved ? Date.parse(metadata.creationTimestamp ?? '') : undefined,
     replicas: replicasOf(kind, object),
@@ -132,7 +137,7 @@ function replicasOf({ kind }: ObjectKind, object: Workload): Child['replicas'] {
 
 function jobFields(
   { kind }: ObjectKind,
-  { status }: Workload,
+  { metadata, spec, status }: Workload,
   once: boolean,
 ): Pick<Child, 'failedAt' | 'job'> {
   const failedAt = status?.conditions?.find(
@@ -140,9 +145,11 @@ function jobFields(
   )?.lastTransitionTime;
   const startTime = status?.startTime;
   const completionTime = status?.completionTime ?? failedAt;
+  const { deletionTimestamp: deleted } = metadata;
   const job = {
-    ...(startTime === undefined ? {} : { startTime }),
-    ...(completionTime === undefined ? {} : { completionTime }),
+    ...defined({ startTime, completionTime }),
+    ...defined({ expiresAt: expiryOf(spec?.ttlSecondsAfterFinished, completionTime) }),
+    ...(deleted === undefined ? {} : { deletedAt: Date.parse(deleted) }),
     once,
     succeeded: hasCondition(status, 'Complete'),
   };
@@ -150,6 +157,11 @@ function jobFields(
     failedAt: failedAt ? Date.parse(failedAt) : undefined,
     job: kind === 'Job' ? job : undefined,
   };
+}
+
+function expiryOf(ttlSeconds: number | undefined, end: string | undefined): number | undefined {
+  if (ttlSeconds === undefined || end === undefined) return undefined;
+  return Date.parse(end) + ttlSeconds * 1_000;
 }
 
 function hasCondition(status: Workload['status'], wanted: string): boolean {
@@ -208,7 +220,6 @@ export function createOnlyKeys(metadataKeys: MetadataKeys) {
       metadataKeys.owner,
       metadataKeys.retain,
       metadataKeys.batch,
-      metadataKeys.bucket,
     ],
     annotations: [metadataKeys.run, metadataKeys.once, metadataKeys.generate],
   } as const;

@@ -1,5 +1,3 @@
-import { fieldsOf } from './json-annotation.js';
-
 /** The longest record that is read: a few Jobs with a hash each. */
 const LONGEST = 4_096;
 
@@ -14,4 +12,14 @@ export function readRuns(annotation: string | undefined): CompletedRuns {
       (entry): entry is [string, string] => typeof entry[1] === 'string',
     ),
   );
+}
+
+/** The fields of an annotation that is a JSON object; none of one that is not. */
+export function fieldsOf(annotation: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(annotation);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
 }

@@ -110,12 +110,15 @@ export class DependencyTracker {
         reads.push({ topic, pick: undefined, picked: undefined });
         return this.#served.has(topic);
       },
-      passed: (since, delayMs = 0, together) => {
-        const end = Date.parse(since) + delayMs;
-        const at = together === undefined || delayMs === 0 ? end : aligned(end, delayMs, together);
-        const passed = at <= now();
-        if (!passed) dueAt = Math.min(dueAt, at);
-        return passed;
+      isDue: (since, afterMs = 0, { alignedBy } = {}) => {
+        const end = Date.parse(since) + afterMs;
+        // A status can hold any text: what is no time would never be due.
+        if (Number.isNaN(end)) return true;
+        const at =
+          alignedBy === undefined || afterMs === 0 ? end : aligned(end, afterMs, alignedBy);
+        const due = at <= now();
+        if (!due) dueAt = Math.min(dueAt, at);
+        return due;
       },
       get: <O extends KubeObject, T>(
         kind: string,
@@ -273,8 +276,8 @@ function readOne<O extends KubeObject, T>(object: O, pick: (object: O) => T): T 
 }
 
 /** The moment nearest to `end` of those, `every` milliseconds apart, that all users of one text share. */
-function aligned(end: number, every: number, together: string): number {
-  const offset = parseInt(hashOf(together).slice(0, 8), 16) % every;
+function aligned(end: number, every: number, alignedBy: string): number {
+  const offset = parseInt(hashOf(alignedBy).slice(0, 8), 16) % every;
   return Math.round((end - offset) / every) * every + offset;
 }
 

@@ -46,7 +46,8 @@ export class Discovery {
     for (const kind of kinds) {
       const verbs = groups.get(kind.apiVersion)?.get(kind.kind);
       // A CRD whose objects never terminate stays and takes no new ones: advisory kinds count as absent.
-      const served = verbs !== undefined && (!kind.advisory || verbs.includes('create'));
+      const served =
+        verbs !== undefined && (kind.optional !== 'advisory' || verbs.includes('create'));
       const id = `${kind.apiVersion}/${kind.kind}`;
       if ((this.#served.get(id) ?? false) === served) continue;
       this.#served.set(id, served);

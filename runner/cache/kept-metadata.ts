@@ -21,15 +21,15 @@ export function keptMetadata(object: KubeObject): ObjectMeta {
 /** The annotations of an object that the caches keep; undefined if there are none. */
 export function keptAnnotations({ apiVersion, metadata }: KubeObject): Texts | undefined {
   const { [LAST_APPLIED]: _applied, ...others } = metadata.annotations ?? {};
-  return within(others, groupOf(apiVersion));
+  return underPrefix(others, groupOf(apiVersion));
 }
 
 function keptLabels({ apiVersion, metadata }: KubeObject): Texts | undefined {
-  return within(metadata.labels ?? {}, groupOf(apiVersion));
+  return underPrefix(metadata.labels ?? {}, groupOf(apiVersion));
 }
 
 /** Texts that fit into the bound: first those with a prefix, then the others, the shortest first. */
-function within(texts: Texts, prefix: string): Texts | undefined {
+function underPrefix(texts: Texts, prefix: string): Texts | undefined {
   const entries = Object.entries(texts);
   if (entries.length === 0) return undefined;
   if (lengthOf(entries.flat()) <= MOST_CHARACTERS) return texts;

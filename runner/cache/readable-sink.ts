@@ -58,8 +58,7 @@ export function referenceSink(
   dependencies: DependencyTracker,
   inScope: (namespace: string) => boolean,
 ): Sink & { readonly keep: (identity: KubeObject, object: KubeObject) => void } {
-  const { content } = kind;
-  const readable = typeof content === 'function' ? content : content ? withContent : metadataOnly;
+  const readable = reductionOf(kind);
   /** What kinds may read of objects that were compacted. */
   const kept = new WeakMap<KubeObject, KubeObject>();
   const update = (key: ObjectKey, object: KubeObject | undefined): void => {
@@ -93,6 +92,12 @@ export function referenceSink(
       dependencies.update(kind.kind, keyOfObject(object), undefined);
     },
   };
+}
+
+/** What is kept of an object that kinds read. */
+function reductionOf({ content }: Pick<ObjectKind, 'content'>): (object: KubeObject) => KubeObject {
+  if (typeof content === 'function') return content;
+  return content === 'whole' ? withContent : metadataOnly;
 }
 
 function isChild({ metadata }: KubeObject): boolean {

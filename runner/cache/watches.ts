@@ -179,15 +179,14 @@ export class Watches {
       sink((other) => namespace === undefined || other === namespace),
       this.props.onInvalid ?? (() => undefined),
     );
-    const scope =
-      namespace === undefined || kind.optional === true ? undefined : this.#scope(namespace);
+    const scope = namespace === undefined || kind.optional ? undefined : this.#scope(namespace);
     const reflector = new Reflector({
       client,
       path: resourcePath(kind, namespace),
       ...(labelSelector ? { labelSelector } : {}),
       ...(metadataOnly ? { metadataOnly } : {}),
       ...(clusterScoped ? { forbiddenMs: FORBIDDEN_MS } : {}),
-      sink: scope ? together(scope, ownSink) : ownSink,
+      sink: scope ? joinedSink(scope, ownSink) : ownSink,
       signal,
       now,
       random,
@@ -245,7 +244,7 @@ export class Watches {
  * Buffers the changes of a namespace until all kinds are listed. A skipped namespace may become
  * readable later: an owner must not be reconciled before its dependents are known.
  */
-function together(scope: Scope, sink: Sink): Sink {
+function joinedSink(scope: Scope, sink: Sink): Sink {
   scope.missing += 1;
   let listed = false;
   const put = (work: Buffered): Promise<void> | undefined => {

@@ -3,7 +3,7 @@ import {
   type DEFAULT_IDS,
   type Settings,
 } from '../../constructs/kit/operator-settings.js';
-import { ConfigError, helpFor, parseConfigFlags } from './flag-parser.js';
+import { helpFor, parseConfigFlags } from './flag-parser.js';
 import { FLAGS, type LogEncoder, type LogLevel } from './operator-flags.js';
 import type { BindAddress } from './parsers.js';
 
@@ -29,8 +29,6 @@ export interface Config {
   readonly leaderElect: boolean;
   /** How long other replicas wait after the leader's last renewal. */
   readonly leaderElectLeaseMs: number;
-  /** How many shards the benches are divided into; 1 is one leader for all. */
-  readonly shards: number;
   /** The namespace of the Lease. */
   readonly leaderElectionNamespace: string;
   /** Every namespace when empty. */
@@ -60,8 +58,6 @@ export function parseConfig(
   podNamespace?: string,
 ): Config {
   const values = parseConfigFlags(FLAGS, argv, env);
-  if (values.shards > 1 && !values['leader-elect'])
-    throw new ConfigError([`--shards: got ${values.shards}: needs --leader-elect`]);
   return deepFreeze({
     logLevel: values['zap-log-level'],
     logEncoder: values['zap-encoder'],
@@ -75,7 +71,6 @@ export function parseConfig(
     webhookClientNames: values['webhook-client-names'],
     leaderElect: values['leader-elect'],
     leaderElectLeaseMs: values['leader-elect-lease-duration'],
-    shards: values.shards,
     leaderElectionNamespace:
       values['leader-election-namespace'] || podNamespace || DEFAULT_SETTINGS.operatorNamespace,
     watchNamespaces: values['watch-namespaces'],

@@ -35,9 +35,6 @@ const logLevel: Parser<LogLevel> = {
       : oneOf({ debug: 'debug', info: 'info', warn: 'warn', error: 'error' }).parse(value),
 };
 
-/** Above it, the selectors of watches and the renewals of Leases cost more than they save. */
-export const MAX_SHARDS = 64;
-
 /** Each flag of the operator, with its default. */
 export const FLAGS = {
   'zap-log-level': flag(logLevel, 'info', 'Least severe level that is logged.'),
@@ -83,11 +80,6 @@ export const FLAGS = {
     duration('3s'),
     '15s',
     "How long other replicas wait after the leader's last renewal. The leader stops after two thirds of it without one.",
-  ),
-  shards: flag(
-    integer(1, MAX_SHARDS),
-    '1',
-    'Shards that the replicas divide all benches into; with 1, one replica works and the others stand by.',
   ),
   'leader-election-namespace': flag(
     namespace,

@@ -18,15 +18,12 @@ import type { BatchObjects } from '../cache/batch-objects.js';
 import { FIELD_MANAGER } from '../cache/child.js';
 import type { Events } from '../reconcile/events.js';
 import { problemsOf } from '../cache/checked.js';
-import { recordOf, withRecordedStatus } from '../reconcile/recorded-status.js';
 import { Reconciler, type ReconcilerProps } from '../reconcile/reconciler.js';
 import { errorTypeOf, type Report } from '../reconcile/report.js';
 import type { Status } from '../plan/resource-status.js';
-import { difference, statusOf } from '../reconcile/status.js';
+import { difference, recordOf, statusOf, withRecordedStatus } from '../reconcile/status.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics, ReconcileResult } from '../telemetry/metrics.js';
-import { StatusTurns } from './status-turns.js';
-import { forEachInTurns } from '../kit/turns.js';
 import { meteredQueue, type WorkQueue } from '../queue/workqueue.js';
 
 export interface ControllerProps extends ReconcilerProps {
@@ -54,6 +51,8 @@ const STATUS_MANAGER = 'app-operator-status';
 /** Members of one list often change together: the first change counts soon, later ones after this. */
 const BATCH_MS = 5_000;
 const FIRST_OF_BATCH_MS = 50;
+/** A minor change of a status, such as of a message, is written so often at most. */
+const MINOR_STATUS_MS = 5_000;
 /** If another field manager undoes each repair at once, repairs are limited to one a second. */
 const REPAIR_LIMIT = { repairs: 20, withinMs: 10_000, restMs: 1_000 };
 
@@ -69,7 +68,8 @@ export class Controller {
   /** The types of conditions that other field managers have added, by resource. */
   readonly #foreignConditions = new Map<string, ReadonlySet<string>>();
   #watchProblems = '';
-  readonly #statusTurns = new StatusTurns();
+  /** When each status was last written. */
+  readonly #statusAt = new Map<string, number>();
 
   constructor(private readonly props: ControllerProps) {
     this.#reconciler = new Reconciler({
@@ -146,7 +146,6 @@ export class Controller {
       this.#forget(key);
       return;
     }
-    if (!this.#mayWork(key, resource)) return;
     const { namespace = '', name } = resource.metadata;
     const started = monotonic();
     this.#reconciledAt.set(key, started);
@@ -172,26 +171,6 @@ export class Controller {
     }
   }
 
-  /** Whether a resource belongs to this shard. One that belongs to another one is forgotten. */
-  #mayWork(key: string, resource: Resource): boolean {
-    const { ownership } = this.props;
-    if (!ownership) return true;
-    if (!ownership.owns(resource)) {
-      if (this.#reconciledAt.has(key)) this.#forget(key);
-      return false;
-    }
-    const settlesInMs = ownership.settlesInMs(resource);
-    if (settlesInMs > 0) this.queue.addAfter(key, settlesInMs);
-    return settlesInMs === 0;
-  }
-
-  /** Forgets all resources, and removes their metrics: another replica has them now. */
-  async forgetAll(): Promise<void> {
-    await forEachInTurns([...this.#reconciledAt.keys()], (key) => {
-      this.#forget(key);
-    });
-  }
-
   /** The one place that turns a report into status, events, metrics and the next reconcile. */
   async #publish(reconciled: OwnResource, report: Report, line: Logger): Promise<void> {
     const { metrics, resyncMs, random } = this.props;
@@ -205,6 +184,7 @@ export class Controller {
     if (written.length > 0) line.info('children changed', { changes: written });
     if (report.finalized) {
       line.info('finalizer removed');
+      this.#reportOrphaned(report, line);
       return;
     }
     const current = this.#resource(key);
@@ -222,6 +202,14 @@ export class Controller {
     );
   }
 
+  /** In a terminating namespace no event can be recorded. */
+  #reportOrphaned({ orphaned = [] }: Report, line: Logger): void {
+    if (orphaned.length === 0) return;
+    this.props.metrics.orphaned(this.#kindName, orphaned.length);
+    const message = 'the namespace was deleted before the data of this resource: delete it by hand';
+    line.warn(message, { left: orphaned });
+  }
+
   /** @returns milliseconds after which a minor update should be written, if it was postponed */
   async #writeStatus(
     key: string,
@@ -235,14 +223,14 @@ export class Controller {
     const recorded =
       isValid && !isPaused(resource) ? await this.#recordStatus(resource, status) : resource;
     const changed = difference(kind, this.#withoutForeignConditions(key), status);
+    if (changed === 'none') return undefined;
+    const { monotonic } = this.props;
     // If the next reconcile reads the status, an unwritten one would reconcile again and again.
     if (changed === 'minor' && report.statusResult.reconcileAgain !== true) {
-      const rest = this.#statusTurns.until(key, this.props.monotonic());
+      const rest = (this.#statusAt.get(key) ?? -Infinity) + MINOR_STATUS_MS - monotonic();
       if (rest > 0) return rest;
-      this.#statusTurns.take(key, this.props.monotonic());
     }
-    this.#statusTurns.forget(key);
-    if (changed === 'none') return undefined;
+    this.#statusAt.set(key, monotonic());
     try {
       await this.#applyStatus(recorded, status);
     } catch (error) {
@@ -399,7 +387,7 @@ export class Controller {
     this.#setBatchObjects(key, []);
     this.queue.forget(key);
     this.#reconciledAt.delete(key);
-    this.#statusTurns.forget(key);
+    this.#statusAt.delete(key);
     this.#repairs.delete(key);
     this.#foreignConditions.delete(key);
     const id = {

@@ -53,7 +53,7 @@ export class HealthChecker {
       if (isRecorded(children, plan, planned)) return [];
       const live = children.get(id);
       const health = live ? this.#healthOf(live) : MISSING;
-      const passes = kind.advisory === true || health.state === 'Ready';
+      const passes = kind.optional === 'advisory' || health.state === 'Ready';
       return passes ? [] : [{ id, kind: kind.kind, name, health }];
     });
     state.pendingSince = pending.length > 0 ? (state.pendingSince ?? now()) : undefined;
@@ -94,7 +94,7 @@ export class HealthChecker {
     );
     if (planned && isRecorded(this.props.children, plan, planned)) return { health: READY };
     const child = planned && this.props.children.get(planned.id);
-    if (child?.run !== planned?.run) return undefined;
+    if (child?.taskHash !== planned?.taskHash) return undefined;
     return (
       child && {
         health: this.#healthOf(child),

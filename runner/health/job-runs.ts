@@ -3,6 +3,7 @@ import type { JobRun } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
 import type { Child } from '../cache/child.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import { ownedPods, readPod } from './owned-pods.js';
 
 interface Ended {
@@ -56,7 +57,7 @@ export class JobRuns {
       name: job.name,
       uid: job.uid,
       state: stateOf(job),
-      run: job.run,
+      run: job.taskHash,
       startTime: job.job?.startTime,
       completionTime: job.job?.completionTime,
       exitCode: ended.get(job)?.exitCode,
@@ -69,8 +70,9 @@ export class JobRuns {
     const known = this.#results.get(job.uid);
     const result = known && this.#isFresh(known, job) ? known : await this.#read(job);
     if (result !== known) {
-      if (this.#results.size >= KEPT) this.#results.clear();
+      this.#results.delete(job.uid);
       this.#results.set(job.uid, result);
+      keepNewest(this.#results, KEPT);
     }
     return result.ended && unpacked(result.ended);
   }

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { Child } from '../cache/child.js';
+import { keepNewest } from '../kit/keep-newest.js';
 import { Event, lastSeen, problemOfClaims, type EventObject } from './claim-diagnostics.js';
 import { ownedPods, readPod } from './owned-pods.js';
 
@@ -90,8 +91,9 @@ export class PodDiagnostics {
     this.#postponed = 0;
     // An API error leaves the earlier answer; the health of the child is known without it.
     const why = await this.#diagnose(child).catch(() => known?.why);
-    if (this.#known.size > KEPT) this.#known.clear();
+    this.#known.delete(key);
     this.#known.set(key, { at: now(), why });
+    keepNewest(this.#known, KEPT);
     return { why };
   }
 

@@ -15,15 +15,11 @@ export interface Term {
    * this process was suspended and its timers have not fired yet. Check before each write.
    */
   isHeld(): boolean;
-  /** The holder before this term, if it was another one. */
-  readonly previous: string | undefined;
 }
 
 export interface LeaderElection {
   readonly client: Pick<Client, 'request'>;
   readonly namespace: string;
-  /** Name of the Lease. @default `app-operator-leader` */
-  readonly name?: string;
   /** Different for each process. */
   readonly identity: string;
   readonly onElected: (term: Term) => void;
@@ -36,22 +32,6 @@ export interface LeaderElection {
   readonly clock?: Clock;
   /** For jitter; in [0, 1). */
   readonly random?: () => number;
-  /** Labels of the Lease, which are written with each renewal. @default none */
-  readonly labels?: Readonly<Record<string, string>>;
-  /** Called when another holder is waited for, and again when it is another one. */
-  readonly onWaiting?: (holder: string | undefined) => void;
-  /**
-   * Whether a Lease that a user deletes, empties or gives to this identity is acquired only after its
-   * previous holder stopped for certain. @default false
-   */
-  readonly strict?: boolean;
-  /** Whether processes hold the Lease together, all under this identity. @default false */
-  readonly shared?: boolean;
-  /** Asked before an attempt to acquire. `unclaim` is called if the attempt fails. @default always */
-  readonly claim?: () => boolean;
-  readonly unclaim?: () => void;
-  /** Whether the Lease is released at the end, or left to expire. @default always */
-  readonly mayRelease?: () => boolean;
 }
 
 /** Milliseconds. `renewDeadlineMs` must be shorter than `leaseMs`, so that a leader stops before others start. */
@@ -71,7 +51,7 @@ export function timingFor(leaseMs: number): Timing {
 
 export const DEFAULT_TIMING = timingFor(15_000);
 /** The duration of a Lease that its holder released. */
-export const RELEASED_SECONDS = 1;
+const RELEASED_SECONDS = 1;
 export const LEASE_NAME = 'app-operator-leader';
 
 /** `<hostname>_<uuid>`: readable, and different for a restarted pod. */
@@ -101,10 +81,6 @@ class Candidate {
   private observedAt = -Infinity;
   /** When the last successful renewal was sent. */
   private renewedAt = -Infinity;
-  /** Since when there is no Lease. */
-  private missingSince: number | undefined;
-  /** The holder before the first successful write. */
-  private previous: string | undefined;
 
   constructor(private readonly election: LeaderElection) {
     this.timing = election.timing ?? DEFAULT_TIMING;
@@ -112,10 +88,8 @@ class Candidate {
     if (this.timing.renewDeadlineMs >= this.timing.leaseMs) {
       throw new RangeError('renewDeadlineMs must be shorter than leaseMs');
     }
-    this.lease = new LeaseObject(election.client, election.namespace, election.name ?? LEASE_NAME, {
-      timeoutMs: this.timing.renewDeadlineMs / 2,
-      labels: election.labels,
-    });
+    const { client, namespace } = election;
+    this.lease = new LeaseObject(client, namespace, LEASE_NAME, this.timing.renewDeadlineMs / 2);
   }
 
   async run(): Promise<void> {
@@ -124,14 +98,12 @@ class Candidate {
       if (!(await this.acquire())) return;
       if (!signal.aborted) {
         log.info('elected', { identity });
-        const { previous } = this;
-        onElected({ signal: this.term.signal, isHeld: () => this.isHeld(), previous });
+        onElected({ signal: this.term.signal, isHeld: () => this.isHeld() });
         await this.renewUntilLost();
         this.term.abort();
       }
-      if (signal.aborted) {
-        if (this.election.mayRelease?.() ?? true) await this.release();
-      } else {
+      if (signal.aborted) await this.release();
+      else {
         log.error('leadership lost', { identity, holder: this.holder() });
         onLost();
       }
@@ -142,7 +114,7 @@ class Candidate {
 
   /** Retries until the lease is acquired (true) or the signal is aborted (false). */
   private async acquire(): Promise<boolean> {
-    const { signal, log, onWaiting } = this.election;
+    const { signal, log, random = Math.random } = this.election;
     const ended = () => signal.aborted;
     let holder: string | undefined;
     for (;;) {
@@ -151,20 +123,11 @@ class Candidate {
       if (holder !== this.holder()) {
         holder = this.holder();
         log.info('waiting for the lease', { holder });
-        onWaiting?.(holder);
       }
-      await this.clock.sleep(this.restMs(), signal);
+      // Jitter, so that candidates that started together do not collide each time.
+      await this.clock.sleep(this.timing.retryMs * (1 + 0.2 * random()), signal);
       if (ended()) return false;
     }
-  }
-
-  /** Time until the next attempt to acquire. */
-  private restMs(): number {
-    const { random = Math.random, strict } = this.election;
-    // Jitter, so that candidates that started together do not collide each time.
-    const rest = this.timing.retryMs * (1 + 0.2 * random());
-    const leftMs = this.observedAt + this.expiresAfterMs() - this.clock.monotonic();
-    return strict && leftMs > 0 ? Math.min(rest, leftMs) : rest;
   }
 
   /** Renews until the signal is aborted, the deadline passes, or another candidate has the lease. */
@@ -202,70 +165,19 @@ class Candidate {
 
   /** One attempt to acquire or renew the lease. Errors are logged, not thrown: the next attempt follows. */
   private async attempt(signal: AbortSignal): Promise<boolean> {
-    const { identity, log, shared } = this.election;
+    const { identity, log } = this.election;
     try {
-      if (shared && this.isInTerm()) return await this.renewTogether(signal);
       // A leader renews the lease without reading it.
-      const mayRenew = !this.election.strict || this.isInTerm();
-      if (mayRenew && this.observed && this.holder() === identity && (await this.write(signal)))
-        return true;
+      if (this.holder() === identity && (await this.write(signal))) return true;
       this.observe(await this.lease.read(signal));
-      if (this.isBlocked()) return false;
-      return this.isInTerm() ? await this.write(signal) : await this.acquireNow(signal);
+      const holder = this.holder();
+      const mayTake = !holder || holder === identity || this.expired();
+      // The resourceVersion decides between two candidates.
+      return mayTake && (await this.write(signal));
     } catch (error) {
       if (!signal.aborted) log.warn('lease not updated', { error });
       return false;
     }
-  }
-
-  /**
-   * Renews the lease for all of its holders. If each replaced the version that it has read, most would
-   * conflict: under load, all attempts of one holder until its deadline.
-   */
-  private async renewTogether(signal: AbortSignal): Promise<boolean> {
-    const sentAt = this.clock.monotonic();
-    const renewTime = microTime(this.clock.now());
-    const renewed = await this.lease.touch(this.election.identity, renewTime, signal);
-    this.observe(renewed ?? (await this.lease.read(signal)));
-    if (!renewed) return this.isBlocked() ? false : this.write(signal);
-    this.renewedAt = sentAt;
-    return true;
-  }
-
-  private isInTerm(): boolean {
-    return this.renewedAt > -Infinity;
-  }
-
-  private async acquireNow(signal: AbortSignal): Promise<boolean> {
-    const { claim, unclaim, identity } = this.election;
-    if (claim && !claim()) return false;
-    const holder = this.holder();
-    this.previous = holder === identity ? undefined : holder;
-    let acquired = false;
-    try {
-      acquired = await this.write(signal);
-      return acquired;
-    } finally {
-      if (!acquired) unclaim?.();
-    }
-  }
-
-  /** Whether another holder may still write. */
-  private isBlocked(): boolean {
-    const { identity, strict } = this.election;
-    const holder = this.holder();
-    if (!strict) return Boolean(holder) && holder !== identity && !this.expired();
-    if (this.isInTerm()) return Boolean(holder) && holder !== identity;
-    return !this.isReleased() && !this.expired();
-  }
-
-  /** Whether the previous holder released the lease itself: a user who empties it leaves its duration. */
-  private isReleased(): boolean {
-    return (
-      this.observed !== undefined &&
-      !this.holder() &&
-      (this.observed.spec?.leaseDurationSeconds ?? 0) <= RELEASED_SECONDS
-    );
   }
 
   /** Writes the lease; false if it has changed since it was observed. */
@@ -339,8 +251,6 @@ class Candidate {
     if (lease && lease.metadata.resourceVersion === before) return;
     this.observed = lease;
     this.observedAt = this.clock.monotonic();
-    if (lease) this.missingSince = undefined;
-    else this.observedAt = this.missingSince ??= this.observedAt;
   }
 
   private holder(): string | undefined {
@@ -349,11 +259,8 @@ class Candidate {
 
   /** Whether the lease is expired. The holder's lease duration counts if it is longer than ours. */
   private expired(): boolean {
-    return this.clock.monotonic() - this.observedAt >= this.expiresAfterMs();
-  }
-
-  private expiresAfterMs(): number {
     const theirs = (this.observed?.spec?.leaseDurationSeconds ?? 0) * 1000;
-    return Math.max(theirs, this.timing.leaseMs);
+    const expiresAfterMs = Math.max(theirs, this.timing.leaseMs);
+    return this.clock.monotonic() - this.observedAt >= expiresAfterMs;
   }
 }

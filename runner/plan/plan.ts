@@ -17,7 +17,7 @@ export interface PlannedChild {
   /** For a create-only object, a generated Secret or a Job: hash of our metadata. */
   readonly createOnly: string | undefined;
   /** For a Job: its task. */
-  readonly run: string | undefined;
+  readonly taskHash: string | undefined;
 }
 
 export interface PlannedStage {
@@ -142,7 +142,7 @@ function plannedChild(
     createOnly: isCreateOnly(object.kind, annotations, metadataKeys)
       ? createOnlyHash(object, metadataKeys)
       : undefined,
-    run: annotations[metadataKeys.run],
+    taskHash: annotations[metadataKeys.run],
   };
 }
 

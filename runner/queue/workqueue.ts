@@ -50,8 +50,7 @@ interface Failing {
  * Keys to reconcile. A key is in work once at a time; added again meanwhile, it is worked on once
  * more. Of several delays of one key the shortest wins. Namespaces take turns: the keys of one never
  * wait for all keys of another. So do, in a namespace, keys that a user waits for and the others.
- * Keys are ignored before the start and after the stop: the work of a standby or of another shard is
- * not collected.
+ * Keys are ignored before the start and after the stop: the work of a standby is not collected.
  */
 export class WorkQueue {
   /** Since when each key is due. */

@@ -13,12 +13,11 @@ import { problemsOf } from '../cache/checked.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { HealthChecker } from '../health/health-checker.js';
-import type { Finalizer } from './finalizer.js';
 import { plannedOf, type Plan } from '../plan/plan.js';
 import type { Planner } from './planner.js';
 import { deleting, type Report } from './report.js';
 import { earliest } from '../kit/earliest.js';
-import type { LiveResources } from './live-resources.js';
+import type { Finalizer, LiveResources } from './live-resources.js';
 import type { ReconcileStates } from '../plan/state.js';
 import type { Status } from '../plan/resource-status.js';
 
@@ -128,9 +127,9 @@ export class CleanupReconciler {
       if (plan.stages.length === 0) return undefined;
       return await this.#runCleanup(resource, plan);
     } catch (error) {
+      if (!isNamespaceTerminating(error)) throw error;
       // No Job can run in a terminating namespace, and all its objects are deleted anyway.
-      if (isNamespaceTerminating(error)) return undefined;
-      throw error;
+      return { ...FINALIZED, orphaned: this.props.kind.cleanup.leftOutside?.(resource) ?? [] };
     }
   }
 
@@ -186,7 +185,7 @@ export class CleanupReconciler {
     const report = waitingFor(blockedBy);
     resourceManager.trustAppliedHash(plan, resource.status?.appliedHash);
     try {
-      const retryMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
+      const retryMs = await resourceManager.jobRetry.retry(plan, this.states.of(resource));
       const { changes } = await resourceManager.apply(resource, plan);
       return { ...report, changes, requeueAfterMs: earliest(retryMs, blockedBy.retryAfterMs) };
     } catch (error) {
@@ -209,7 +208,7 @@ export class CleanupReconciler {
     if (this.props.kind.cleanup.retainsData?.(resource)) {
       await resourceManager.forgetRuns(this.planner.holderOf(resource)?.id);
     }
-    const requeueAfterMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
+    const requeueAfterMs = await resourceManager.jobRetry.retry(plan, this.states.of(resource));
     const progress = await resourceManager.apply(resource, plan);
     changes.push(...progress.changes);
     if (progress.complete) return undefined;
@@ -228,7 +227,7 @@ export class CleanupReconciler {
   }
 
   #waitingForDeletion({ kind, name, deleting: terminating }: Child): string {
-    if (!kind.optional || kind.advisory || !terminating) {
+    if (kind.optional !== true || !terminating) {
       return `waiting for ${kind.kind} ${name} to be deleted`;
     }
     // Only the operator of the object can remove its finalizer.

@@ -5,12 +5,13 @@ import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { isNotFound } from '../api/api-error.js';
-import type { Client } from '../api/client.js';
+import { MERGE_PATCH, type Client } from '../api/client.js';
 import { listAll } from '../api/list.js';
 import { resourcePath } from '../api/resource-path.js';
 import { checked } from '../cache/checked.js';
+import { FIELD_MANAGER } from '../cache/child.js';
 import { keptAnnotations } from '../cache/kept-metadata.js';
-import { withRecordedStatus } from './recorded-status.js';
+import { withRecordedStatus } from './status.js';
 import type { Status } from '../plan/resource-status.js';
 
 /** A kind of ours, as the API serves it and as the caches keep it. */
@@ -113,4 +114,44 @@ function deletionInputsOf(resource: Resource, { kind }: OwnKind): string {
     (field) => status[field] ?? null,
   );
   return hashOf([uid, generation, deletionTimestamp ?? null, annotations, done]);
+}
+
+/**
+ * Adds and removes the operator's finalizer. Other finalizers stay: the list is written with the
+ * version in which it was read, so a concurrent change is a conflict.
+ */
+export class Finalizer {
+  constructor(
+    private readonly client: Pick<Client, 'request'>,
+    private readonly metadataKeys: MetadataKeys,
+  ) {}
+
+  has({ metadata }: Resource): boolean {
+    return metadata.finalizers?.includes(this.metadataKeys.finalizer) ?? false;
+  }
+
+  /** @returns the updated resource; undefined if it no longer exists */
+  async set(
+    kind: ObjectKind,
+    resource: Resource,
+    wanted: boolean,
+  ): Promise<KubeObject | undefined> {
+    const { namespace, name, resourceVersion, finalizers = [] } = resource.metadata;
+    const others = finalizers.filter((finalizer) => finalizer !== this.metadataKeys.finalizer);
+    try {
+      return await this.client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
+        query: { fieldManager: FIELD_MANAGER },
+        contentType: MERGE_PATCH,
+        body: {
+          metadata: {
+            resourceVersion,
+            finalizers: wanted ? [...others, this.metadataKeys.finalizer] : others,
+          },
+        },
+      });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
 }

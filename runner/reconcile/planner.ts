@@ -7,7 +7,6 @@ import type { Owner } from '../apply/prune.js';
 import { keepNewest } from '../kit/keep-newest.js';
 import { childId } from '../cache/child.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
-import { labelled, type Ownership } from '../shards/ownership.js';
 import {
   planOf,
   type Plan,
@@ -20,8 +19,6 @@ import type { ReconcileStates } from '../plan/state.js';
 export interface PlannerProps extends PlanProps {
   readonly kind: AnyKind;
   readonly dependencies: DependencyTracker;
-  /** The shard that the resources belong to. @default all resources belong to this replica */
-  readonly ownership?: Ownership | undefined;
 }
 
 /** Plans whose objects are kept for their next stage, of some 20 KiB each. */
@@ -52,7 +49,7 @@ export class Planner {
     const { kind } = this.props;
     const { uid, generation } = resource.metadata;
     const state = this.states.of(resource);
-    const key = hashOf([uid, generation, inputs]);
+    const key = hashOf([uid, generation, this.#annotationsOf(resource), inputs]);
     const known = state.planned?.key === key ? state.planned.stages : undefined;
     const name = keyOfObject(resource);
     const held = this.#held.get(name);
@@ -66,6 +63,14 @@ export class Planner {
     const recorded = { ...plan, holder: this.holderOf(resource), owner: uid };
     this.#hold(name, recorded);
     return recorded;
+  }
+
+  /** The annotations that charts may read: those of our group, but not the operator's own record. */
+  #annotationsOf({ metadata: { annotations = {} } }: Resource): unknown {
+    const { group, recordedStatus } = this.props.metadataKeys;
+    return Object.entries(annotations).filter(
+      ([key]) => key.startsWith(`${group}/`) && key !== recordedStatus,
+    );
   }
 
   /** The child that records which Jobs have succeeded. */
@@ -82,8 +87,7 @@ export class Planner {
     build: Parameters<typeof planOf>[2],
     known?: readonly PlannedStage[],
   ): Plan {
-    const labels = this.props.ownership?.childLabels(resource);
-    return planOf(resource, this.props, (scope, id) => labelled(build(scope, id), labels), known);
+    return planOf(resource, this.props, build, known);
   }
 
   /** All stages of the plan are applied: only a repair needs its objects. */

@@ -69,9 +69,9 @@ export class Reconciler {
       if (!report) throw error;
       // Nothing is checked while the resource waits; after an API error the last result counts.
       if (!report.error) this.#endProbes(resource);
-      const releasesNames = !isDeleted && error instanceof Stalled && error.releasesNames;
-      const changes = releasesNames
-        ? await this.props.resourceManager.pruner.release(this.#planner.ownerOf(resource))
+      const losesNames = !isDeleted && error instanceof Stalled && error.losesNames;
+      const changes = losesNames
+        ? await this.props.resourceManager.pruner.dropForNewOwner(this.#planner.ownerOf(resource))
         : report.changes;
       return this.#requeued(resource, { ...report, changes });
     }
@@ -116,7 +116,7 @@ export class Reconciler {
     const inputs = this.#planner.read(resource, (reader) => kind.resolve(resource, reader));
     const plan = this.#planner.plan(resource, inputs);
     resourceManager.trustAppliedHash(plan, seen.status?.appliedHash);
-    const retryMs = await resourceManager.retryFailedJobs(plan, state);
+    const retryMs = await resourceManager.jobRetry.retry(plan, state);
     const { changes, complete } = await resourceManager.apply(resource, plan);
     if (complete) {
       this.#planner.applied(resource);

@@ -26,6 +26,8 @@ export interface Report {
   readonly errorType?: string;
   /** Whether the finalizer was removed, so that there is no status to write. */
   readonly finalized?: boolean;
+  /** With `finalized`: data outside of the deleted namespace that was to be deleted and is not. */
+  readonly orphaned?: readonly string[];
   /** Recorded as an event with `finalized`: the resource is deleted before a status is read. */
   readonly lastWarning?: { readonly reason: string; readonly message: string };
 }

@@ -30,7 +30,6 @@ export class OperatorMetrics {
   private readonly phases = new Map<string, PhaseGauge>();
   private readonly successes = new Map<string, SuccessGauge>();
   private readonly jobs = new Map<string, JobStatus>();
-  private heldShards: Gauge<'shard'> | undefined;
 
   private readonly duration = this.histogram(
     'reconciliation_duration_seconds',
@@ -91,6 +90,11 @@ export class OperatorMetrics {
     'unusable_objects_total',
     'Events of objects that could not be processed, by what failed.',
     ['kind', 'stage'],
+  );
+  private readonly orphanedData = this.counter(
+    'orphaned_data_total',
+    'Databases and stored backups that were to be deleted, and are left by a deleted namespace.',
+    ['kind'],
   );
   private readonly apiCalls = this.counter('api_calls_total', 'Requests to the API server.', [
     'verb',
@@ -170,7 +174,7 @@ export class OperatorMetrics {
     this.successes.get(id.kind)?.set(id, success);
   }
 
-  /** @param change of the number of keys that wait: each shard of a replica has a queue of its own */
+  /** @param change of the number of keys that wait */
   queued(controller: string, change: number): void {
     this.queueDepth.inc({ controller }, change);
   }
@@ -206,6 +210,11 @@ export class OperatorMetrics {
     this.invalidObjects.inc({ kind, stage });
   }
 
+  /** @param count what a resource has left outside of its deleted namespace */
+  orphaned(kind: string, count: number): void {
+    this.orphanedData.inc({ kind }, count);
+  }
+
   apiCall(verb: string, code: string): void {
     this.apiCalls.inc({ verb, code });
   }
@@ -222,21 +231,6 @@ export class OperatorMetrics {
   ): void {
     this.admissions.inc(labels);
     this.admissionDuration.observe({ webhook: labels.webhook }, seconds);
-  }
-
-  /** @param shards the number of shards; the metrics of shards exist only where there are several */
-  shards(shards: number): void {
-    this.gauge('shards', 'Number of shards that the replicas divide all benches into.', []).set(
-      shards,
-    );
-  }
-
-  shardHeld(shard: number, held: boolean): void {
-    this.heldShards ??= this.gauge('shard_held', '1 for each shard that this replica holds.', [
-      'shard',
-    ]);
-    if (held) this.heldShards.set({ shard: String(shard) }, 1);
-    else this.heldShards.remove({ shard: String(shard) });
   }
 
   leader(leads: boolean): void {

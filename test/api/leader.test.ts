@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Client, createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
-import { runLeaderElection, type Term } from '../../runner/leader/leader-election.js';
+import { LEASE_NAME, runLeaderElection, type Term } from '../../runner/leader/leader-election.js';
 import { type Lease, LeaseKind } from '../../runner/leader/lease-object.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
@@ -21,11 +21,8 @@ const shortDeadline = { leaseMs: 15_000, renewDeadlineMs: 5_000, retryMs: 300 };
 let cluster: Cluster;
 let namespace: string;
 let client: Client;
-let name = '';
-let tests = 0;
 before(async () => {
   cluster = await startCluster();
-  namespace = await cluster.namespace();
   client = await clientOf(cluster.controlPlane.kubeconfig);
 });
 after(async () => {
@@ -37,8 +34,8 @@ async function clientOf(kubeconfig: string): Promise<Client> {
   return createClient({ credentials: await loadCredentials(kubeconfig, {}) });
 }
 
-beforeEach(() => {
-  name = `leader-${++tests}`;
+beforeEach(async () => {
+  namespace = await cluster.namespace();
 });
 
 function stand(identity: string, timing = longLease, through: Pick<Client, 'request'> = client) {
@@ -47,7 +44,6 @@ function stand(identity: string, timing = longLease, through: Pick<Client, 'requ
   const done = runLeaderElection({
     client: through,
     namespace,
-    name,
     identity,
     timing,
     log,
@@ -66,7 +62,7 @@ function stand(identity: string, timing = longLease, through: Pick<Client, 'requ
 }
 
 function lease(): Promise<Lease> {
-  return client.request<Lease>('GET', resourcePath(LeaseKind, namespace, name));
+  return client.request<Lease>('GET', resourcePath(LeaseKind, namespace, LEASE_NAME));
 }
 
 /** Waits, and returns how long it took in milliseconds. */
@@ -127,7 +123,7 @@ describe('on a real API server', () => {
   test('a leader loses the lease to whoever takes it', async () => {
     const first = stand('first');
     await until(() => first.state.leads);
-    await client.request('PATCH', resourcePath(LeaseKind, namespace, name), {
+    await client.request('PATCH', resourcePath(LeaseKind, namespace, LEASE_NAME), {
       body: { spec: { holderIdentity: 'thief' } },
     });
     await until(() => first.state.lost, longLease.renewDeadlineMs / 2);

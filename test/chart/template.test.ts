@@ -11,6 +11,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { installObjects } from '../../cli/commands/install/manifest.js';
 import { toYaml } from '../../cli/io/yaml.js';
 import type { InstallProps } from '../../constructs/install/chart.js';
+import { defined } from '../../constructs/kit/json/defined.js';
 import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { IMAGE_REPOSITORY } from '../../constructs/project.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
@@ -35,11 +36,13 @@ before(async () => {
 after(() => stop());
 
 /** The objects of the chart with values, as Helm makes them. */
-async function rendered(...values: readonly string[]): Promise<KubeObject[]> {
+function rendered(...values: readonly string[]): Promise<KubeObject[]> {
+  return renderedIn(OPERATOR.namespace, ...values);
+}
+
+async function renderedIn(namespace: string, ...values: readonly string[]): Promise<KubeObject[]> {
   const sets = values.map((value) => `--set-json=${value}`);
-  return objectsIn(
-    await helm.run('template', 'ours', CHART, `--namespace=${OPERATOR.namespace}`, ...sets),
-  );
+  return objectsIn(await helm.run('template', 'ours', CHART, `--namespace=${namespace}`, ...sets));
 }
 
 const CRD = 'CustomResourceDefinition';
@@ -96,6 +99,18 @@ describe('helm template', () => {
     assert.deepEqual(comparable(await rendered()), comparable(objectsIn(manifest)));
   });
 
+  for (const watchNamespaces of [undefined, ['a', 'b']]) {
+    const where = watchNamespaces ? 'in some namespaces' : 'in all';
+    test(`in another namespace gives what \`install --namespace\` does, ${where}`, async () => {
+      const values = watchNamespaces ? [`watchNamespaces=${JSON.stringify(watchNamespaces)}`] : [];
+      const made = await renderedIn('second', ...values, 'crds.install=false');
+      const image = `${IMAGE_REPOSITORY}:${VERSION}`;
+      const props = { image, namespace: 'second', crds: false, ...defined({ watchNamespaces }) };
+      const objects = objectsIn(toYaml(installObjects(props)));
+      assert.deepEqual(comparable(made), comparable(objects));
+    });
+  }
+
   const SCOPES: readonly (readonly [string[], Partial<InstallProps>])[] = [
     [[], {}],
     [['watchNamespaces=["a","b"]'], { watchNamespaces: ['a', 'b'] }],
@@ -106,8 +121,6 @@ describe('helm template', () => {
   ];
   const OTHERS: readonly (readonly [string[], Partial<InstallProps>])[] = [
     [['replicas=3'], { replicas: 3 }],
-    [['replicas=3', 'shards=3'], { replicas: 3, shards: 3 }],
-    [['shards=1'], {}],
     [['openshift=true'], { platformIds: true }],
     [['networkPolicy.egress=true'], { limitEgress: true }],
     [['networkPolicy.metricsNamespace="monitoring"'], { metricsNamespace: 'monitoring' }],
@@ -325,9 +338,6 @@ describe('wrong values are refused, each by its name:', () => {
   const WRONG: readonly (readonly [string, RegExp])[] = [
     ['replicas="two"', /'\/replicas'.*got string, want integer/],
     ['replicas=-1', /'\/replicas'.*minimum.*0/],
-    ['shards=0', /'\/shards'.*minimum.*1/],
-    ['shards=65', /'\/shards'.*maximum.*64/],
-    ['shards="3"', /'\/shards'.*got string, want integer/],
     ['replica=2', /additional properties 'replica' not allowed/],
     ['image.digest="latest"', /'\/image\/digest'.*does not match pattern/],
     ['image.pullPolicy="Sometimes"', /'\/image\/pullPolicy'.*must be one of 'Always'/],

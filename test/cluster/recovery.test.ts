@@ -12,11 +12,13 @@ import { at, conditionOf, type Live, type Manifest, nameOf } from './support/obj
 import { ProxiedOperators } from './support/proxied-operators.js';
 import { assertSameObjects, atRest, snapshot, type Snapshot } from './support/snapshot.js';
 
-const { paused, recordedStatus, run, runAgain } = metadataKeysFor(DEFAULT_API_GROUP);
+const { allowHostFrom, paused, recordedStatus, run, runAgain } = metadataKeysFor(DEFAULT_API_GROUP);
 /** The objects without Jobs: a Job that has ended may be deleted at any time. */
 const OURS = ['AppBench', 'AppSite', 'SiteJob'];
 const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 const JOBS = { 'b-init': 1, 's-init': 1, 'j-run': 1 };
+/** Of a user who deletes them: the init Jobs, which repair what they have made, and no SiteJob. */
+const INIT_AGAIN = { ...JOBS, 'b-init': 2, 's-init': 2 };
 
 const bench = (spec = {}): Manifest => aBench('b', { componentReplicas, ...spec });
 const site = (spec = {}): Manifest => aSite('s', { bench: 'b', workloads: 'Shared', ...spec });
@@ -57,12 +59,21 @@ interface Case {
 const CASES: readonly Case[] = [
   {
     name: 'a policy sets a short TTL on Jobs',
-    prepare: (namespace) =>
-      policy(namespace, ['jobs'], [{ op: 'add', path: '/spec/ttlSecondsAfterFinished', value: 1 }]),
+    prepare: (namespace) => shortLived(namespace),
     disturb: (namespace) => jobsAreGone(namespace),
     check: (namespace) => jobsAreGone(namespace),
   },
-  { name: 'a tool deletes all finished Jobs', disturb: deleteJobs },
+  { name: 'a tool deletes all finished Jobs', disturb: deleteJobs, jobs: INIT_AGAIN },
+  {
+    name: 'a user deletes the init Jobs, and applies the manifests again',
+    disturb: async (namespace) => {
+      for (const name of ['b-init', 's-init']) await cluster.delete('Job', namespace, name);
+      await create(namespace, ...PLAIN);
+      await madeJobs(namespace, INIT_AGAIN);
+    },
+    jobs: INIT_AGAIN,
+    check: initJobsExist,
+  },
   { name: 'all statuses are lost', disturb: wipeStatuses },
   {
     name: 'all statuses and all Jobs are lost',
@@ -70,6 +81,7 @@ const CASES: readonly Case[] = [
       await deleteJobs(namespace);
       await wipeStatuses(namespace);
     },
+    jobs: INIT_AGAIN,
   },
   {
     name: 'the annotation of all Jobs is lost',
@@ -93,13 +105,19 @@ const CASES: readonly Case[] = [
         return true;
       });
       await settled(namespace);
-      await cluster.apply(namespace, ...PLAIN);
+      await create(namespace, ...PLAIN);
     },
   },
   {
     name: 'all owner references are removed',
     disturb: (namespace) =>
       eachChild(namespace, undefined, { metadata: { ownerReferences: null } }),
+    check: async (namespace) => {
+      for (const name of Object.keys(JOBS)) {
+        const { metadata } = await cluster.the('Job', namespace, name);
+        assert.equal(metadata.ownerReferences?.length, 1, name);
+      }
+    },
   },
   { name: 'a backup tool restores everything', disturb: (namespace) => restore(namespace, false) },
   {
@@ -128,21 +146,24 @@ const CASES: readonly Case[] = [
     name: 'a user requests another run after the Jobs were deleted',
     disturb: async (namespace) => {
       await deleteJobs(namespace);
+      await madeJobs(namespace, INIT_AGAIN);
+      await settled(namespace);
       const again = { metadata: { annotations: { [runAgain]: '1' } } };
       await cluster.patch('AppSite', namespace, 's', again);
-      await madeJobs(namespace, { ...JOBS, 's-init': 2 });
+      await madeJobs(namespace, { ...INIT_AGAIN, 's-init': 3 });
       await settled(namespace);
     },
-    jobs: { ...JOBS, 's-init': 2 },
+    jobs: { ...INIT_AGAIN, 's-init': 3 },
   },
   {
-    name: 'the spec changes after the Jobs were deleted, and changes back',
+    name: 'the spec changes while a policy deletes Jobs, and changes back',
+    prepare: (namespace) => shortLived(namespace),
     disturb: async (namespace) => {
-      await deleteJobs(namespace);
+      await jobsAreGone(namespace);
       await cluster.patch('AppSite', namespace, 's', { spec: { maintenance: true } });
       await madeJobs(namespace, { ...JOBS, 's-init': 2 });
       await settled(namespace);
-      await deleteJobs(namespace);
+      await jobsAreGone(namespace);
       await cluster.patch('AppSite', namespace, 's', { spec: { maintenance: null } });
       await madeJobs(namespace, { ...JOBS, 's-init': 3 });
       await settled(namespace);
@@ -154,7 +175,7 @@ const CASES: readonly Case[] = [
     disturb: async (namespace) => {
       await cluster.delete('AppSite', namespace, 's');
       await cluster.deleted('AppSite', namespace, 's');
-      await cluster.apply(namespace, PLAIN[1]);
+      await create(namespace, PLAIN[1]);
     },
     jobs: { ...JOBS, 's-init': 2, 's-drop': 1 },
   },
@@ -175,6 +196,23 @@ async function policy(
   policies.push(await MutatingPolicy.start(cluster, options));
 }
 
+/** Jobs are deleted a second after their end. */
+function shortLived(namespace: string): Promise<void> {
+  const ttl = { op: 'add', path: '/spec/ttlSecondsAfterFinished', value: 1 } as const;
+  return policy(namespace, ['jobs'], [ttl]);
+}
+
+/** Applies manifests; the sites of all cases have one host name. */
+async function create(namespace: string, ...manifests: readonly Manifest[]): Promise<void> {
+  const annotations = { [allowHostFrom]: [...namespaces.values()].join(',') };
+  const granting = manifests.map((manifest) =>
+    manifest.kind === 'AppSite'
+      ? { ...manifest, metadata: { ...manifest.metadata, annotations } }
+      : manifest,
+  );
+  await cluster.apply(namespace, ...granting);
+}
+
 /** Waits until everything is Ready and the SiteJob has run. */
 async function settled(namespace: string): Promise<void> {
   await cluster.ready('AppBench', namespace, 'b');
@@ -185,11 +223,22 @@ async function settled(namespace: string): Promise<void> {
   });
 }
 
+/** Deletes all Jobs. Init Jobs come again at once. */
 async function deleteJobs(namespace: string): Promise<void> {
-  for (const { metadata } of await cluster.list('Job', namespace)) {
-    await cluster.delete('Job', namespace, metadata.name);
-  }
-  await jobsAreGone(namespace);
+  const jobs = await cluster.list('Job', namespace);
+  for (const { metadata } of jobs) await cluster.delete('Job', namespace, metadata.name);
+  const deleted = new Set(jobs.map(({ metadata: { uid } }) => uid));
+  await cluster.until('the Jobs are deleted', async () => {
+    const left = (await cluster.list('Job', namespace)).filter(({ metadata: { uid } }) =>
+      deleted.has(uid),
+    );
+    assert.deepEqual(left.map(nameOf), []);
+    return true;
+  });
+}
+
+async function initJobsExist(namespace: string): Promise<void> {
+  for (const name of ['b-init', 's-init']) await cluster.the('Job', namespace, name);
 }
 
 function jobsAreGone(namespace: string): Promise<unknown> {
@@ -287,9 +336,12 @@ function dumped({ status: _status, metadata, ...rest }: Live, oldOwners: boolean
 }
 
 /** How often the operator has created each Job. */
-async function createdJobs(namespace: string): Promise<Readonly<Record<string, number>>> {
+async function createdJobs(
+  namespace: string,
+  user = 'operator',
+): Promise<Readonly<Record<string, number>>> {
   const made: Record<string, number> = {};
-  for (const call of await cluster.calls({ namespace })) {
+  for (const call of await cluster.calls({ namespace, user })) {
     const { resource, name = '' } = call.objectRef ?? {};
     if (resource !== 'jobs' || call.responseStatus?.code !== 201) continue;
     made[name] = (made[name] ?? 0) + 1;
@@ -297,9 +349,13 @@ async function createdJobs(namespace: string): Promise<Readonly<Record<string, n
   return made;
 }
 
-function madeJobs(namespace: string, jobs: Readonly<Record<string, number>>): Promise<unknown> {
+function madeJobs(
+  namespace: string,
+  jobs: Readonly<Record<string, number>>,
+  user?: string,
+): Promise<unknown> {
   return cluster.until('the Jobs are made', async () => {
-    assert.deepEqual(await createdJobs(namespace), jobs);
+    assert.deepEqual(await createdJobs(namespace, user), jobs);
     return true;
   });
 }
@@ -327,7 +383,7 @@ async function carryOut({ name, prepare, manifests = PLAIN, disturb }: Case): Pr
   const namespace = namespaces.get(name) ?? '';
   try {
     await prepare?.(namespace);
-    await cluster.apply(namespace, ...manifests, siteJob());
+    await create(namespace, ...manifests, siteJob());
     await settled(namespace);
     await disturb(namespace);
     await settled(namespace);
@@ -372,6 +428,52 @@ describe('everything is as if nothing had happened when', () => {
     console.log(`recovery: ${CASES.length} cases tried, ${passed} passed`);
   });
 });
+
+describe(
+  'an init Job that was deleted, with a restart of the operator',
+  { concurrency: true },
+  () => {
+    const prepared = async () => {
+      const namespace = await cluster.namespace();
+      const options = { namespaces: [namespace], user: `restarting-${namespace}` };
+      const operator = await operators.start(undefined, options);
+      await create(namespace, ...PLAIN, siteJob());
+      await settled(namespace);
+      return { namespace, options, operator };
+    };
+    const deleteInitJobs = async (namespace: string): Promise<void> => {
+      for (const name of ['b-init', 's-init']) await cluster.delete('Job', namespace, name);
+    };
+
+    test('before it runs again, once, and stays after a restart and an apply', async () => {
+      const { namespace, options, operator } = await prepared();
+      await deleteInitJobs(namespace);
+      await madeJobs(namespace, INIT_AGAIN, options.user);
+      await operator.stop();
+      await operators.start(undefined, options);
+      await create(namespace, ...PLAIN);
+      await settled(namespace);
+      await atRest(cluster, options.user);
+      assert.deepEqual(await createdJobs(namespace, options.user), INIT_AGAIN);
+      await initJobsExist(namespace);
+    });
+
+    test('while no operator ran counts as taken by a TTL: another run is requested', async () => {
+      const { namespace, options, operator } = await prepared();
+      await operator.stop();
+      await deleteInitJobs(namespace);
+      await operators.start(undefined, options);
+      await settled(namespace);
+      await atRest(cluster, options.user);
+      assert.deepEqual(await createdJobs(namespace, options.user), JOBS);
+      const again = { metadata: { annotations: { [runAgain]: '1' } } };
+      await cluster.patch('AppBench', namespace, 'b', again);
+      await cluster.patch('AppSite', namespace, 's', again);
+      await madeJobs(namespace, INIT_AGAIN, options.user);
+      await settled(namespace);
+    });
+  },
+);
 
 describe('a bench keeps its data while it has a site', { concurrency: true }, () => {
   const doomed = (labels = {}): Manifest =>

@@ -160,7 +160,7 @@ function healthOf({ kind, metadata }: KubeObject, { children, but }: Observed): 
 
 /** What only helps is not waited for. */
 function pendingOf(kind: AnyKind, stages: readonly SynthStage[], observed: Observed) {
-  const advisory = kind.owns.filter((owned) => owned.advisory).map(kindId);
+  const advisory = kind.owns.filter((owned) => owned.optional === 'advisory').map(kindId);
   return stages
     .flatMap(({ objects }) => objects)
     .filter((object) => !advisory.includes(kindId(object)))

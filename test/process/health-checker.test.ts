@@ -50,7 +50,7 @@ describe('a Job that exists', () => {
     assert.equal(aJob(ready).view()?.health.state, 'Ready');
   });
   test('is not counted if it ran another command: its success proves nothing', () => {
-    assert.equal(aJob({ ...ready, run: 'before' }).view(), undefined);
+    assert.equal(aJob({ ...ready, taskHash: 'before' }).view(), undefined);
   });
 });
 

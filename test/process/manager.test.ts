@@ -137,7 +137,7 @@ class Cluster implements Client {
 function managerOf(
   cluster: Cluster,
   metrics: OperatorMetrics,
-  props: Pick<ManagerProps, 'shard' | 'batches'> = {},
+  props: Pick<ManagerProps, 'batches'> = {},
 ): Manager {
   return new Manager({
     config: parseConfig([], {}),
@@ -263,27 +263,23 @@ test('a standby collects no keys, and reconciles all resources once it leads', a
   assert.deepEqual(await valuesOf(metrics, DEPTH), {});
 });
 
-test('no key waits for a shard that was released, and those of other shards are counted', async (t) => {
+test('no key waits after the operator has stopped', async (t) => {
   const cluster = new Cluster();
   cluster.lists.set('appbenchs', benches(20));
   // No more than some keys are in work.
   const { promise, resolve: release } = Promise.withResolvers<undefined>();
   cluster.blocked = promise;
   const metrics = new OperatorMetrics([kind], false);
-  const managers = [0, 1].map((index) =>
-    managerOf(cluster, metrics, { shard: { index, shards: 2 }, batches: [batch] }),
-  );
-  t.after(() => Promise.all(managers.map((manager) => manager.stop())));
-  for (const manager of managers) {
-    await manager.sync();
-    manager.start();
-  }
+  const manager = managerOf(cluster, metrics, { batches: [batch] });
+  t.after(() => manager.stop());
+  await manager.sync();
+  manager.start();
   await sleep(200);
-  const stopped = Promise.all(managers.map((manager) => manager.stop()));
+  assert.notDeepEqual(await valuesOf(metrics, DEPTH), {});
+  const stopped = manager.stop();
   release(undefined);
   await stopped;
-  for (const manager of managers) await manager.forget();
   await sleep(300);
   assert.deepEqual(await valuesOf(metrics, DEPTH), {});
-  assert.ok(managers.every(({ busy }) => !busy));
+  assert.ok(!manager.busy);
 });

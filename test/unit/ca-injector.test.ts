@@ -25,7 +25,6 @@ function caInjector(made: () => unknown) {
     },
   } as unknown as Pick<Client, 'request' | 'watch'>;
   const it = new CaInjector({
-    converted: [],
     client,
     namespace: NAMESPACE,
     hosts: ['127.0.0.1'],

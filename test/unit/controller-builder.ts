@@ -15,7 +15,7 @@ import { JobRuns } from '../../runner/health/job-runs.js';
 import { PodDiagnostics } from '../../runner/health/pod-diagnostics.js';
 import type { ProbeManager } from '../../runner/health/probe-manager.js';
 import { Events } from '../../runner/reconcile/events.js';
-import { Finalizer } from '../../runner/reconcile/finalizer.js';
+import { Finalizer } from '../../runner/reconcile/live-resources.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 import { BENCH, METADATA_KEYS } from './plan-builder.js';

@@ -6,7 +6,6 @@ import { bench } from '../../constructs/kinds/bench/index.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Controller } from '../../runner/controller/controller.js';
-import { StatusTurns } from '../../runner/controller/status-turns.js';
 import { aController, controllerOf } from './controller-builder.js';
 import { BENCH } from './plan-builder.js';
 
@@ -66,7 +65,7 @@ test('a small change that the next reconcile reads is written before it', async 
   assert.equal(reconciles, STEPS + 1);
 });
 
-describe('of changes to a message only, one is written in two seconds', () => {
+describe('of changes to a message only, one of each resource is written in five seconds', () => {
   const NAMES = ['a', 'b', 'c', 'd', 'e'];
   let time = 0;
   let words = 0;
@@ -102,31 +101,25 @@ describe('of changes to a message only, one is written in two seconds', () => {
     for (const name of NAMES) update(name, named(name));
     controller.queue.start();
     assert.equal(await reconcileAt(0), 'a b c d e', 'a first status is more than a word');
-    assert.equal(await reconcileAt(1), 'a');
   });
   afterEach(async () => {
     await controller.queue.stop();
     mock.timers.reset();
   });
 
-  test('of each in its turn, in any order of arrival', async () => {
-    const all: string[] = [];
-    for (let second = 2; second <= 13; second++) all.push(await reconcileAt(second));
-    assert.deepEqual(all, ['', 'b', '', 'c', '', 'd', '', 'e', '', 'a', '', 'b']);
+  test('however often it is reconciled, and independent of the others', async () => {
+    assert.equal(await reconcileAt(4), '');
+    assert.equal(await reconcileAt(5, ['a']), 'a');
+    assert.equal(await reconcileAt(6, ['a', 'b']), 'b');
+    assert.equal(await reconcileAt(9.9, ['a', 'b']), '');
+    assert.equal(await reconcileAt(11), 'a b c d e');
   });
 
-  test('also while the resource whose turn it is is not reconciled', async () => {
-    const others = ['c', 'd', 'e'];
-    assert.equal(await reconcileAt(3, others), '');
-    assert.equal(await reconcileAt(5, others), 'c');
-    assert.equal(await reconcileAt(7), 'b');
-  });
-
-  test('and a resource without an update, or that was deleted, has no turn', async () => {
-    update('b', named('b'));
+  test('and one that was deleted and created again is written at once', async () => {
     update('c', undefined);
-    assert.equal(await reconcileAt(2), 'b');
-    assert.equal(await reconcileAt(3), 'd');
+    assert.equal(await reconcileAt(1), '');
+    update('c', named('c'));
+    assert.equal(await reconcileAt(2), 'c');
   });
 });
 
@@ -193,26 +186,4 @@ test('while a status cannot be written, its event is not recorded', async (t) =>
   controller.queue.add('n/b');
   while (controller.queue.busy) await setImmediate();
   assert.equal(events.length, 1);
-});
-
-describe('a minor status update', () => {
-  test('waits for one of each other namespace, not for all of a namespace', () => {
-    const turns = new StatusTurns();
-    turns.take('a/0', 0);
-    const crowd = Array.from({ length: 5_000 }, (_, index) => `a/${index}`);
-    for (const key of crowd) turns.until(key, 100);
-    assert.ok(turns.until('b/s', 100) <= 4_000);
-    assert.ok(turns.until('a/0', 2_000) <= 0);
-    turns.take('a/0', 2_000);
-    assert.ok(turns.until('b/s', 4_000) <= 0, 'the turn of the other namespace');
-    assert.ok(turns.until('a/1', 4_000) > 0);
-  });
-
-  test('of resources that miss their turns delays the others by one turn each only', () => {
-    const turns = new StatusTurns();
-    turns.take('a/0', 0);
-    for (const key of ['a/1', 'b/1', 'c/1', 'd/1', 'e/1', 'e/2']) turns.until(key, 0);
-    assert.ok(turns.until('e/2', 11_000) > 0);
-    assert.ok(turns.until('e/2', 12_000) <= 0);
-  });
 });

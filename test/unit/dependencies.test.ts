@@ -266,15 +266,24 @@ describe('time', () => {
 
   test('a moment has passed or has not, and the next one is returned', () => {
     const { reader, commit } = dependencies.track('Thing/ns/a');
-    assert.equal(reader.passed('2026-01-01T12:00:00Z'), true);
-    assert.equal(reader.passed(since, 31 * 60_000), false);
-    assert.equal(reader.passed(since, 60 * 60_000), false);
+    assert.equal(reader.isDue('2026-01-01T12:00:00Z'), true);
+    assert.equal(reader.isDue(since, 31 * 60_000), false);
+    assert.equal(reader.isDue(since, 60 * 60_000), false);
     assert.equal(commit(), at('12:01:00'));
   });
 
   test('a passed moment is not awaited', () => {
     const { reader, commit } = dependencies.track('Thing/ns/a');
-    assert.equal(reader.passed(since), true);
+    assert.equal(reader.isDue(since), true);
+    assert.equal(commit(), Infinity);
+  });
+
+  test('a text that is no time is due at once, and is not awaited', () => {
+    const { reader, commit } = dependencies.track('Thing/ns/a');
+    for (const text of ['', 'yesterday', '2026-13-01T00:00:00Z']) {
+      assert.equal(reader.isDue(text, 60_000), true, text);
+      assert.equal(reader.isDue(text, 60_000, { alignedBy: 'shop' }), true, text);
+    }
     assert.equal(commit(), Infinity);
   });
 
@@ -284,7 +293,7 @@ describe('time', () => {
     const moments = minutes.map((minute) => {
       const { reader, commit } = dependencies.track('Thing/ns/a');
       const since = `2026-01-01T12:${minute}:00Z`;
-      assert.equal(reader.passed(since, delayMs, 'shop'), false, since);
+      assert.equal(reader.isDue(since, delayMs, { alignedBy: 'shop' }), false, since);
       const moment = commit();
       assert.ok(Math.abs(moment - at(`12:${minute}:00`) - delayMs) <= delayMs / 2, since);
       return moment;

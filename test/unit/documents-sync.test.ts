@@ -404,6 +404,31 @@ describe('a migration of the site', () => {
     assert.equal(never.request(), undefined);
   });
 
+  test('by a SiteJob is found with any clock, also in the second of the last comparison', () => {
+    for (const ended of ['2025-12-31T23:00:00Z', NOW, LATER]) {
+      for (const history of [office(), office({ resyncInterval: '1h' }), synced({})]) {
+        history.ran(['migrate'], ended).reconcile();
+        assert.notEqual(history.request(), undefined, ended);
+        history.reconcile(['Unchanged', '', [], NOW]).reconcile();
+        assert.deepEqual([history.request(), history.status?.phase], [undefined, 'Ready'], ended);
+        history.ran(['migrate'], '2026-01-01T00:01:00Z').reconcile();
+        assert.notEqual(history.request(), undefined, 'a second migration');
+      }
+    }
+  });
+
+  test('before an upgrade from release 0.2.0 makes no document be compared after it', () => {
+    for (const history of [office(), office({ resyncInterval: '1h' })]) {
+      // It has recorded neither the image nor the migration.
+      const { documentHash } = office().status ?? {};
+      history.ran(['migrate'], '2025-12-31T23:00:00Z');
+      history.status = { ...history.status, documentHash: String(documentHash).split('.')[0] };
+      assert.equal(history.reconcile().request(), undefined);
+      history.ran(['migrate'], '2025-12-31T23:30:00Z').reconcile();
+      assert.notEqual(history.request(), undefined);
+    }
+  });
+
   test('does not set the password again', () => {
     const history = new UserHistory({ passwordSecretRef: { name: 'ada' } }).migrated('frappe:15');
     history.secrets = [secret('ada', '1')];

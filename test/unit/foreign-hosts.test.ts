@@ -249,7 +249,7 @@ describe('a host name of another namespace', () => {
       const error = resolved(site, objects);
       assert.equal(error?.message, refused ? `spec.siteName: ${message()}` : undefined);
       if (error) assert.equal(error.reason, 'HostTaken');
-      assert.equal(error?.releasesNames ?? false, false, 'no child is deleted');
+      assert.equal(error?.losesNames ?? false, false, 'no child is deleted');
     });
   }
 

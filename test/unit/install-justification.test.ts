@@ -24,7 +24,7 @@ const PAGE = 'docs/security/rbac.md';
 /** The rules by the section of the page. */
 const SECTIONS: Readonly<Record<string, readonly ResourceRule[]>> = {
   work: namespacedRules(KINDS),
-  cluster: [...clusterRules(KINDS), ...webhookRules()],
+  cluster: [...clusterRules(KINDS), ...webhookRules(OPERATOR.namespace)],
   own: [...ownNamespaceRules(), ...webhookKeyRules()],
 };
 

@@ -261,16 +261,3 @@ describe('users', () => {
     ]);
   });
 });
-
-describe('the rights of shards', () => {
-  const ownRights = (shards?: number) =>
-    granted(rulesOf(install(shards === undefined ? {} : { shards }), 'Role', OPERATOR.ownRole));
-
-  test('are on Leases in the own namespace, which replicas list and delete', () => {
-    const more = ownRights(3).filter((right) => !ownRights().includes(right));
-    assert.deepEqual(more, ['coordination.k8s.io/leases: get list update patch delete']);
-  });
-  test('are none with one shard: everything is as without', () => {
-    assert.deepEqual(install({ shards: 1 }), install());
-  });
-});

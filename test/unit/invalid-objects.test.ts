@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
 
 import { sitesOfBench } from '../../constructs/frappe/indexes.js';
 import { Waiting } from '../../constructs/kit/errors.js';
@@ -185,18 +184,4 @@ describe('a cache of children', () => {
       assert.deepEqual(owners, ['AppSite/a/s']);
     });
   }
-
-  test('forgets a thousand of them in turns of the event loop', async () => {
-    const children = new ChildCache(metadataKeysFor('app-operator.io'), () => undefined);
-    const { upsert } = children.sink(Deployment, () => true);
-    for (let i = 0; i < 1_000; i++) {
-      const metadata = { name: `x${i}`, namespace: 'a', uid: `x${i}`, resourceVersion: '1' };
-      upsert({ apiVersion: 'apps/v1', kind: 'Deployment', metadata });
-    }
-    const cleared = children.clear();
-    let turns = 0;
-    for (; children.size > 0; turns++) await setImmediate();
-    await cleared;
-    assert.ok(turns >= 5, `turns: ${turns}`);
-  });
 });

@@ -108,6 +108,18 @@ describe('the runs of Jobs', () => {
     assert.equal(api.lists.length, 3, 'the result is known');
   });
 
+  test('the newest are kept when there are too many', async () => {
+    const api = new PodApi();
+    const runs = new JobRuns(api);
+    const jobs = Array.from({ length: 2_001 }, (_, index) =>
+      aJob(`job-${index}`, '2026-01-01T00:00:00Z', 'Complete'),
+    );
+    for (const job of jobs) await runs.ended(job);
+    api.calls.length = 0;
+    for (const job of jobs.slice(1)) await runs.ended(job);
+    assert.equal(api.calls.length, 0);
+  });
+
   test('one without pods is not read again', async () => {
     const api = new PodApi();
     const runs = new JobRuns(api);

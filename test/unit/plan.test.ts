@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ApiObject, Chart } from 'cdk8s';
+import type { Construct } from 'constructs';
+import { bench } from '../../constructs/kinds/bench/index.js';
 
 import { childLabels } from '../../constructs/kit/labels.js';
 import { retention } from '../../constructs/kit/deletion-policy.js';
-import type { KubeObject } from '../../constructs/kit/object.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
+import type { AnyKind } from '../../constructs/registry.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { childOf, createOnlyHash, createOnlyKeys } from '../../runner/cache/child.js';
+import { DependencyTracker } from '../../runner/cache/dependencies.js';
 import { planOf, plannedOf, type Plan } from '../../runner/plan/plan.js';
+import { ReconcileStates } from '../../runner/plan/state.js';
+import { Planner } from '../../runner/reconcile/planner.js';
 import { aPlan, BENCH, KINDS, METADATA_KEYS, type Wanted } from './plan-builder.js';
 
 const objectOf = (made: Plan, id: string): KubeObject => {
@@ -95,10 +103,10 @@ describe('an object of a plan', () => {
         ],
       ]),
     );
-    assert.equal(job?.run, 'r-1');
+    assert.equal(job?.taskHash, 'r-1');
     assert.ok(job.createOnly && secret?.createOnly);
     assert.equal(plain?.createOnly, undefined);
-    assert.equal(secret.run, undefined);
+    assert.equal(secret.taskHash, undefined);
   });
 });
 
@@ -218,5 +226,47 @@ describe('what of a Job or a generated Secret is ours', () => {
     const live = objectOf(made, 'v1/Secret/n/s');
     const { createOnly } = childOf(kinds.Secret, live, METADATA_KEYS);
     assert.equal(createOnly, planned?.createOnly);
+  });
+});
+
+describe('a planner', () => {
+  const planner = (): Planner => {
+    const kind = {
+      ...bench,
+      chart: (scope: Construct, id: string, { resource }: { readonly resource: Resource }) => {
+        const chart = new Chart(scope, id, { disableResourceNameHashes: true });
+        const data = { ...resource.metadata.annotations };
+        new ApiObject(chart, 'a', {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { name: 'a' },
+          data,
+        });
+        return chart;
+      },
+      recordedIn: () => undefined,
+    } as AnyKind;
+    const dependencies = new DependencyTracker({
+      ...{ settings: DEFAULT_SETTINGS, indexes: [], enqueue: () => undefined },
+      now: Date.now,
+    });
+    const props = { kinds: KINDS, metadataKeys: METADATA_KEYS, kind, dependencies };
+    return new Planner(props, new ReconcileStates(() => []));
+  };
+  const annotated = (annotations: Readonly<Record<string, string>>): Resource => ({
+    ...BENCH,
+    metadata: { ...BENCH.metadata, annotations },
+  });
+
+  test('plans again when an annotation changes that charts may read, and else not', () => {
+    const { skipDrop, recordedStatus } = METADATA_KEYS;
+    const one = planner();
+    const planned = (annotations: Readonly<Record<string, string>>) =>
+      one.plan(annotated(annotations), {}).stages;
+    const first = planned({});
+    assert.equal(planned({ note: 'a', [recordedStatus]: '{}' }), first);
+    const skipped = planned({ [skipDrop]: 'true' });
+    assert.notEqual(skipped, first);
+    assert.equal(planned({ note: 'b', [skipDrop]: 'true' }), skipped);
   });
 });

@@ -26,7 +26,7 @@ const FAILED: Child = {
   owned: undefined,
   unowned: false,
   createOnly: undefined,
-  run: 'r',
+  taskHash: 'r',
   runs: {},
   health: { state: 'Failed', message: 'BackoffLimitExceeded' },
   replicas: undefined,
@@ -92,6 +92,15 @@ describe('the messages of the pods of an unhealthy child', () => {
     clock.now = 31_000;
     await answers.explain(FAILED);
     assert.equal(calls(), 2, 'after half a minute');
+  });
+
+  test('the newest answers are kept when there are too many', async () => {
+    const { answers, calls } = counted();
+    const failed = Array.from({ length: 1_002 }, (_, index) => ({ ...FAILED, uid: `u${index}` }));
+    for (const child of failed) await answers.explain(child);
+    const before = calls();
+    for (const child of failed.slice(2)) await answers.explain(child);
+    assert.equal(calls(), before);
   });
 
   test('slow children that were not read are read soon, one after the other', async () => {

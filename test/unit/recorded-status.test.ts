@@ -6,7 +6,7 @@ import { job } from '../../constructs/kinds/site-job/index.js';
 import { canonicalJson } from '../../constructs/kit/json/hash.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
-import { recordOf, withRecordedStatus } from '../../runner/reconcile/recorded-status.js';
+import { recordOf, withRecordedStatus } from '../../runner/reconcile/status.js';
 import type { Status } from '../../runner/plan/resource-status.js';
 import { aReadyBench, aReader, aSite, stored } from '../golden/builders.js';
 import { METADATA_KEYS } from './plan-builder.js';

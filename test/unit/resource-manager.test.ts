@@ -128,6 +128,114 @@ describe('a Job that succeeds while its stage is applied', () => {
   });
 });
 
+describe('a finished Job that is deleted', () => {
+  const NOW = Date.parse('2026-01-01T01:00:00Z');
+  const holder = { id: childId(Secret, 'n', 'key'), kind: Secret, namespace: 'n', name: 'key' };
+  const aJob = (annotations: Record<string, string> = {}): Wanted => ({
+    ...{ kind: 'Job', name: 'init', labels, spec: {} },
+    annotations: { [METADATA_KEYS.run]: 'r1', ...annotations },
+  });
+  const watch = (): ReturnType<ChildCache['sink']> => children.sink(Job, () => true);
+
+  /** Runs the Job to its end, with fields that others set. */
+  async function ended(plan: Plan, more: Pick<KubeObject, never> & object = {}): Promise<void> {
+    addChild(Secret, 'key');
+    await resourceManager.apply(BENCH, plan);
+    const job = api.the('init');
+    const status = {
+      conditions: [{ type: 'Complete', status: 'True' }],
+      completionTime: '2026-01-01T00:00:00Z',
+    };
+    watch().upsert(api.put({ ...job, status, ...more } as KubeObject));
+    await resourceManager.apply(BENCH, plan);
+  }
+
+  /** Deletes the Job as another client, and applies the plan again. */
+  async function deleted(plan: Plan, more: Partial<KubeObject['metadata']> = {}): Promise<boolean> {
+    await api.request('DELETE', '/init');
+    const last = api.deleted('init');
+    watch().remove({ ...last, metadata: { ...last.metadata, ...more } });
+    await resourceManager.apply(BENCH, plan);
+    return api.objects.has('init');
+  }
+
+  beforeEach(() => {
+    children = new ChildCache(
+      METADATA_KEYS,
+      () => undefined,
+      undefined,
+      () => NOW,
+    );
+    const applier = new Applier({
+      ...{ client: api, children, metadataKeys: METADATA_KEYS },
+      onApiGone: () => undefined,
+    });
+    resourceManager = new ResourceManager({ children, applier, now: () => NOW });
+  });
+  const planned = (annotations?: Record<string, string>): Plan => ({
+    ...aPlan([[aJob(annotations)]]),
+    ...{ holder, owner: 'u-1' },
+  });
+
+  test('by a user runs again, once', async () => {
+    const plan = planned();
+    await ended(plan);
+    assert.equal(await deleted(plan), true);
+    api.calls.length = 0;
+    watch().upsert(api.the('init'));
+    await resourceManager.apply(BENCH, plan);
+    assert.deepEqual(api.calls, []);
+  });
+
+  test('by a user long before its TTL runs again', async () => {
+    const plan = planned();
+    await ended(plan, { spec: { ttlSecondsAfterFinished: 7_200 } });
+    assert.equal(await deleted(plan), true);
+  });
+
+  for (const [when, more] of [
+    ['its TTL has passed', {}],
+    [
+      'the API server has set the time of its deletion',
+      { deletionTimestamp: '2026-01-01T00:00:05Z' },
+    ],
+  ] as const) {
+    test(`by its TTL runs no more: ${when}`, async () => {
+      const plan = planned();
+      await ended(plan, { spec: { ttlSecondsAfterFinished: 5 } });
+      assert.equal(await deleted(plan, more), false);
+    });
+  }
+
+  test('by the operator runs no more', async () => {
+    const plan = planned();
+    await ended(plan);
+    await resourceManager.pruner.deleteUnwanted(OWNER, aPlan([]));
+    assert.equal(await deleted(plan).catch(() => api.objects.has('init')), false);
+  });
+
+  test('by a user runs no more where it runs once', async () => {
+    const plan = { ...planned({ [METADATA_KEYS.once]: 'true' }), holder: undefined };
+    await ended(plan);
+    assert.equal(await deleted(plan), false);
+  });
+
+  test('while no operator ran runs no more', async () => {
+    const plan = planned();
+    await ended(plan);
+    const record = api.the('key');
+    await api.request('DELETE', '/init');
+    children = new ChildCache(METADATA_KEYS, () => undefined);
+    children.sink(Secret, () => true).upsert(record);
+    const applier = new Applier({
+      ...{ client: api, children, metadataKeys: METADATA_KEYS },
+      onApiGone: () => undefined,
+    });
+    await new ResourceManager({ children, applier, now: () => NOW }).apply(BENCH, plan);
+    assert.equal(api.objects.has('init'), false);
+  });
+});
+
 describe('what is no longer wanted under Delete', () => {
   const MARKED = { [METADATA_KEYS.retain]: 'false' };
   beforeEach(() => {
@@ -145,6 +253,15 @@ describe('what is no longer wanted under Delete', () => {
     assert.deepEqual(api.calls, ['DELETE redis']);
   });
 
+  test('is not reported as deleted where another object has its name by now', async () => {
+    api.fail = new ApiError(409, 'Conflict', {}, 'the uid in the precondition is another one');
+    const pruned = await resourceManager.pruner.prune(OWNER, aPlan([]));
+    assert.deepEqual(
+      pruned.map(({ name, change }) => [name, change]),
+      [['redis', 'skipped']],
+    );
+  });
+
   test('is deleted with its data when the resource is deleted', async () => {
     const cleared = await resourceManager.pruner.deleteUnwanted(OWNER, aPlan([]));
     assert.deepEqual(namesOf(cleared), ['db', 'db-root', 'redis', 'unmarked']);
@@ -157,7 +274,7 @@ describe('a resource whose names another one has', () => {
     addChild(Secret, 'unmarked', undefined, { annotations: { [METADATA_KEYS.generate]: '{}' } });
     addChild(PersistentVolumeClaim, 'unmarked');
     addChild(Deployment, 'workers');
-    await resourceManager.pruner.release(OWNER);
+    await resourceManager.pruner.dropForNewOwner(OWNER);
     assert.deepEqual(api.calls, ['DELETE workers']);
   });
 });

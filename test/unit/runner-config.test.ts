@@ -19,7 +19,6 @@ const DEFAULTS: Config = {
   webhookClientNames: [],
   leaderElect: false,
   leaderElectLeaseMs: 15_000,
-  shards: 1,
   leaderElectionNamespace: 'app-operator-system',
   watchNamespaces: [],
   watchLabelSelector: '',
@@ -89,13 +88,6 @@ const accepted: readonly Accepted[] = [
     gives: { leaderElect: false },
   },
   { argv: ['--leader-elect-lease-duration=1m'], gives: { leaderElectLeaseMs: 60_000 } },
-  { argv: ['--shards=1'], gives: {} },
-  { argv: ['--shards=64', '--leader-elect'], gives: { leaderElect: true, shards: 64 } },
-  {
-    argv: ['--leader-elect'],
-    env: { APP_SHARDS: '3' },
-    gives: { leaderElect: true, shards: 3 },
-  },
   { argv: ['--leader-election-namespace=ops'], gives: { leaderElectionNamespace: 'ops' } },
   {
     argv: ['--watch-namespaces=b, a,b,'],

@@ -14,7 +14,6 @@ import {
 import type { Lease } from '../../runner/leader/lease-object.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { FakeClock, settle } from './fake-clock.js';
-import { patchedLease } from './lease-patch.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
 /** An API server with one lease. */
@@ -45,8 +44,6 @@ class LeaseServer implements Pick<Client, 'request'> {
       late?.();
       return lease as T;
     }
-    if (method === 'PATCH')
-      return this.answer(() => this.store(patchedLease(this.lease, options.body))) as T;
     return this.write(method, options.body as Lease) as T;
   }
 
@@ -87,7 +84,7 @@ class Candidate {
   private readonly end = new AbortController();
   readonly done: Promise<void>;
 
-  constructor(server: LeaseServer, clock: Clock, identity: string, shared = false) {
+  constructor(server: LeaseServer, clock: Clock, identity: string) {
     this.done = runLeaderElection({
       client: server,
       namespace: 'ops',
@@ -98,7 +95,6 @@ class Candidate {
       log,
       clock,
       random: () => 0,
-      shared,
     });
   }
 
@@ -344,67 +340,6 @@ describe('two candidates', () => {
     assert.ok(a.hasLost && !a.leads);
     await a.done;
     assert.equal(server.holder, 'thief');
-  });
-});
-
-describe('holders of one lease', () => {
-  /** One of them; `renew` is what another one does. */
-  function holder() {
-    const { server, clock } = setUp();
-    const a = new Candidate(server, clock, 'group', true);
-    let turn = 0;
-    const renew = (): void => {
-      assert.ok(server.lease);
-      const spec = { ...server.lease.spec, renewTime: `renewal ${++turn}` };
-      server.store({ ...server.lease, spec });
-    };
-    return { server, clock, a, renew };
-  }
-
-  test('renew it by one call, whatever others have renewed', async () => {
-    const { server, clock, a, renew } = holder();
-    await clock.pass(0);
-    server.calls = [];
-    for (let turn = 0; turn < 10; turn++) {
-      renew();
-      await clock.pass(2_000);
-    }
-    assert.deepEqual(server.calls, Array(10).fill('PATCH'));
-    assert.ok(a.leads && !a.hasLost);
-    await a.stop();
-  });
-
-  test('stop ten seconds after the last renewal that was answered', async () => {
-    const { server, clock, a, renew } = holder();
-    await clock.pass(2_000);
-    server.refuses = new ApiError(500, 'InternalError', {}, 'PATCH: 500');
-    renew();
-    await clock.pass(9_999);
-    assert.ok(a.leads && !a.hasLost);
-    await clock.pass(1);
-    assert.deepEqual([a.leads, a.hasLost], [false, true]);
-    await a.done;
-  });
-
-  test('stop where another group has it', async () => {
-    const { server, clock, a } = holder();
-    await clock.pass(0);
-    assert.ok(server.lease);
-    server.store({ ...server.lease, spec: { ...server.lease.spec, holderIdentity: 'other' } });
-    await clock.pass(2_000);
-    assert.deepEqual([a.leads, a.hasLost], [false, true]);
-    await a.done;
-    assert.equal(server.holder, 'other');
-  });
-
-  test('write a lease again that was deleted', async () => {
-    const { server, clock, a } = holder();
-    await clock.pass(0);
-    server.lease = undefined;
-    await clock.pass(2_000);
-    assert.equal(server.holder, 'group');
-    assert.ok(a.leads && !a.hasLost);
-    await a.stop();
   });
 });
 

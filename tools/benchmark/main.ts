@@ -38,7 +38,6 @@ const { values } = parseArgs({
     /** Numbers of sites, separated by commas: a fleet at rest of each. */
     fleet: { type: 'string' },
     benches: { type: 'string', default: '50' },
-    shards: { type: 'string', default: '1' },
     /** A quick run that fails where a figure is not the expected one. */
     check: { type: 'boolean', default: false },
     /** A quick run that writes the expected figures. */
@@ -74,11 +73,10 @@ if (isQuick) process.exit();
 /** Measures one fleet after the other: each begins with the objects of the one before it. */
 async function printFleet(list: string): Promise<void> {
   const sizes = list.split(',').map(Number);
-  const shards = Number(values.shards);
   const step = numberedSteps(sizes.length * (FLEET_STEPS + 1), printProgress);
   const measured: FleetMeasurement[] = [];
   for (const size of sizes) {
-    const at = { benches: Number(values.benches), sites: size, shards };
+    const at = { benches: Number(values.benches), sites: size };
     const fleet = await step(`creating ${size} sites`, (advance) => openFleet({ ...at, advance }));
     try {
       const { quietSeconds, samples, nodeFlags = [] } = options;
@@ -86,7 +84,7 @@ async function printFleet(list: string): Promise<void> {
     } finally {
       await fleet.stop();
     }
-    const [head = [], ...rows] = fleetTable(measured, shards);
+    const [head = [], ...rows] = fleetTable(measured);
     printTable(rows, head);
   }
   process.stdout.write(`${fleetPlot(measured).join('\n')}\n`);

@@ -1,6 +1,11 @@
 import type { Parser } from '../../../runner/config/flag-parser.js';
-import { domain, integer, namespace, namespaces } from '../../../runner/config/parsers.js';
-import { MAX_SHARDS } from '../../../runner/config/operator-flags.js';
+import {
+  domain,
+  integer,
+  labelSelector,
+  namespace,
+  namespaces,
+} from '../../../runner/config/parsers.js';
 import type { CommandFlags } from '../../arguments/command.js';
 import { API_GROUP_FLAGS, enable } from '../../arguments/shared-flags.js';
 
@@ -15,7 +20,19 @@ const someNamespaces: Parser<readonly string[]> = {
   parse: (text) => (text.trim() === '' ? undefined : namespaces.parse(text)),
 };
 
-export const MAX_REPLICAS = 10;
+const MAX_REPLICAS = 10;
+
+/** Some name: an empty text is none. */
+const ownNamespace: Parser<string> = {
+  ...namespace,
+  parse: (text) => namespace.parse(text) || undefined,
+};
+
+/** An empty text is not "all" here either. */
+const someLabels: Parser<string> = {
+  ...labelSelector,
+  parse: (text) => labelSelector.parse(text) || undefined,
+};
 
 export const INSTALL_FLAGS = {
   image: {
@@ -26,18 +43,24 @@ export const INSTALL_FLAGS = {
   replicas: {
     value: integer(1, MAX_REPLICAS),
     placeholder: 'N',
-    help: 'replicas; one is active, the others stand by, unless there are shards (default: the number of shards)',
-  },
-  shards: {
-    value: integer(1, MAX_SHARDS),
-    placeholder: 'N',
-    help: 'shards that the replicas divide all benches into (default 1)',
+    help: 'replicas; one is active, the others stand by (default 1)',
   },
   namespaces: {
     value: someNamespaces,
     placeholder: 'NAMES',
     help: 'namespaces to watch, separated by commas (default: all)',
   },
+  'label-selector': {
+    value: someLabels,
+    placeholder: 'SELECTOR',
+    help: 'labels of the resources to watch, as for kubectl (default: all)',
+  },
+  namespace: {
+    value: ownNamespace,
+    placeholder: 'NAME',
+    help: "the operator's own namespace (default app-operator-system)",
+  },
+  'no-crds': enable('without CRDs, which another installation has'),
   namespaced: enable(
     'no Namespace, CRDs or ClusterRoles: the administrator of a namespace can apply it',
   ),

@@ -2,11 +2,11 @@ import { defined } from '../../../constructs/kit/json/defined.js';
 import { VERSION } from '../../../runner/kit/version.js';
 import type { Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
-import { MAX_REPLICAS, type INSTALL_FLAGS } from './flags.js';
+import type { INSTALL_FLAGS } from './flags.js';
 import { installManifest } from './manifest.js';
 
 export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
-  const { image, shards, namespaces: watchNamespaces, namespaced = false } = values;
+  const { image, replicas, namespaces: watchNamespaces, namespaced = false } = values;
   if (namespaced && !watchNamespaces?.length) {
     throw new UsageError(
       '--namespaced needs --namespaces NAMES: the operator has no rights elsewhere',
@@ -20,12 +20,13 @@ export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
     plainMetrics: values['plain-metrics'] ?? false,
     webhookClientCa: values['webhook-client-ca'],
     ...(values['no-webhooks'] ? { webhooks: false } : {}),
+    ...(values['no-crds'] ? { crds: false } : {}),
     ...defined({
       image,
-      replicas:
-        values.replicas ?? (shards === undefined ? undefined : Math.min(shards, MAX_REPLICAS)),
-      shards,
+      replicas,
+      namespace: values.namespace,
       watchNamespaces,
+      watchLabelSelector: values['label-selector'],
       apiGroup: values['api-group'],
       metricsNamespace: values['metrics-namespace'],
       kedaNamespace: values['keda-namespace'],

@@ -1,5 +1,14 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
-import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
+import { Certificate } from '../../../constructs/integrations/cert-manager/kinds.js';
+import { ScaledObject } from '../../../constructs/integrations/keda/kinds.js';
+import {
+  CronJob,
+  Deployment,
+  Ingress,
+  Job,
+  kindId,
+  StatefulSet,
+} from '../../../constructs/kit/object-kind.js';
 import type { StatusColumn } from '../../../constructs/kit/status-view.js';
 import { KINDS, type AnyKind } from '../../../constructs/registry.js';
 import { childKinds, kindNamed, POD } from '../../kube/kinds.js';
@@ -21,6 +30,11 @@ export interface RenderOptions {
 }
 
 type Colour = 'green' | 'yellow' | 'red' | 'dim' | 'bold' | 'cyan';
+
+/** Children that have a line of their own while they are Ready; others are only counted. */
+const SHOWN_WHEN_READY = new Set(
+  [Deployment, StatefulSet, Job, CronJob, Ingress, Certificate, ScaledObject].map(kindId),
+);
 
 const SIGNS: Readonly<Record<Node['state'], readonly [string, Colour]>> = {
   Ready: ['✔', 'green'],
@@ -46,10 +60,9 @@ class Renderer {
 
   constructor(private readonly options: RenderOptions) {
     this.#kinds = options.kinds ?? KINDS;
-    const shown = ({ shownWhenReady }: ObjectKind): boolean => shownWhenReady === true;
     this.#shownChildren = new Set(
       childKinds(this.#kinds)
-        .filter(shown)
+        .filter((kind) => SHOWN_WHEN_READY.has(kindId(kind)))
         .map(({ kind }) => kind),
     );
   }

@@ -1,7 +1,7 @@
 import type { SiteDocument } from '../../kit/document.js';
 import { Stalled, Waiting } from '../../kit/errors.js';
 import type { Cleanup, ClusterReader } from '../../kit/kind.js';
-import { isReleased } from '../../kit/annotations.js';
+import { skipsCleanup } from '../../kit/annotations.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
 import type { Resource } from '../../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../../api/site-scoped.js';
@@ -20,9 +20,9 @@ export function documentCleanup<R extends Deletable>(
   documentOf: (resource: R, reader: ClusterReader) => SiteDocument,
 ): Cleanup<R> {
   return {
-    needed: (resource) => resource.spec.deletionPolicy !== 'Retain' && !isReleased(resource),
+    needed: (resource) => resource.spec.deletionPolicy !== 'Retain' && !skipsCleanup(resource),
     blockers(resource, reader) {
-      if (isReleased(resource) || !hasSite(resource, reader)) return;
+      if (skipsCleanup(resource) || !hasSite(resource, reader)) return;
       const unfinished = unfinishedDocument(resource, documentOf, reader);
       const name = resource.status?.document ?? unfinished?.name;
       // A resource that never wrote its document has none; one of that name is not its own.

@@ -89,8 +89,8 @@ export function syncDocument(
   const restored = data.restored === undefined ? [] : [data.restored];
   // A site that was created again, or restored, does not have what was written to it before.
   const inputs = [document, versions, data.uid, ...restored];
-  const { hash, known, migrated } = comparedBefore(resource, document, inputs, site);
-  if (known && !migrated && !isDue(resource, document, data.uid, reader)) {
+  const { hash, known, migrated } = comparedBefore({ resource, document, inputs, site, reader });
+  if (known && !migrated && !isDue(resource, data.uid, reader)) {
     return { hash, data, known, request: undefined, result: undefined, progress: undefined };
   }
   const id = hashOf([uid, hash, status.lastSyncTime ?? '']).slice(0, 12);
@@ -144,30 +144,63 @@ interface Compared {
   readonly migrated: boolean;
 }
 
-function comparedBefore(
-  resource: DocumentResource,
-  document: SiteDocument,
-  inputs: readonly unknown[],
-  { image }: Site,
-): Compared {
+/**
+ * The recorded hash has up to three parts: of what the document should be, of the image, and of the
+ * last migration by a SiteJob. The later parts are apart, since another image alone is no reason to
+ * undo changes in the site. They are compared as they are: the clocks of two nodes may differ.
+ */
+function comparedBefore({
+  resource,
+  document,
+  inputs,
+  site: { image },
+  reader,
+}: {
+  readonly resource: DocumentResource;
+  readonly document: SiteDocument;
+  readonly inputs: readonly unknown[];
+  readonly site: Site;
+  readonly reader: ClusterReader;
+}): Compared {
   const plain = hashOf(inputs);
-  if (image === undefined) return { hash: plain, known: isKnown(resource, plain), migrated: false };
-  if (resyncs(resource)) {
-    // A migration to version-16 deletes some workspaces; other versions change fields.
-    const hash = hashOf([...inputs, { image }]);
-    // Release 0.2.0 has recorded it without the image: that alone is no reason to compare again.
-    const recorded = [hash, plain].find((one) => isKnown(resource, one));
-    return { hash: recorded ?? hash, known: recorded !== undefined, migrated: false };
-  }
-  if (!isDeletedByMigrations(document)) {
+  const resynced = resyncs(resource);
+  if (!resynced && !isDeletedByMigrations(document)) {
     return { hash: plain, known: isKnown(resource, plain), migrated: false };
   }
-  // In two parts: another image alone is no reason to undo changes in the site.
-  const { documentHash = '' } = resource.status ?? {};
-  const [recorded, last] = documentHash.split('.');
-  const hash = `${plain}.${hashOf(image)}`;
-  const known = recorded === plain && isKnown(resource, documentHash);
-  return { hash, known, migrated: known && last !== undefined && documentHash !== hash };
+  // A migration to version-16 deletes some workspaces; other versions change fields.
+  const base = resynced && image !== undefined ? hashOf([...inputs, { image }]) : plain;
+  const migration = lastMigration(resource, reader);
+  const hash = joinedHash(
+    resynced ? [base, part(migration)] : [base, part(image), part(migration)],
+  );
+  return { hash, ...recordedBefore(resource, { hash, base, plain, image, migration }) };
+}
+
+function recordedBefore(
+  resource: DocumentResource,
+  of: {
+    readonly hash: string;
+    readonly base: string;
+    readonly plain: string;
+    readonly image: string | undefined;
+    readonly migration: string;
+  },
+): Pick<Compared, 'known' | 'migrated'> {
+  const { documentHash = '', lastSyncTime = '' } = resource.status ?? {};
+  const [recorded] = documentHash.split('.');
+  // Release 0.2.0 has recorded neither an image nor a migration: only its time shows a later one.
+  const isOld = of.image !== undefined && documentHash === of.plain;
+  const known = (isOld || recorded === of.base) && isKnown(resource, documentHash);
+  const migrated = isOld ? of.migration > lastSyncTime : documentHash !== of.hash;
+  return { known, migrated: known && migrated };
+}
+
+function part(value: string | undefined): string {
+  return value ? hashOf(value) : '';
+}
+
+function joinedHash(parts: readonly string[]): string {
+  return parts.join('.').replace(/\.+$/, '');
 }
 
 /**
@@ -187,21 +220,14 @@ function isKnown({ status = {} }: DocumentResource, hash: string): boolean {
   return documentHash === hash && lastSyncTime !== undefined && outcome !== undefined;
 }
 
-function isDue(
-  resource: DocumentResource,
-  document: SiteDocument,
-  site: string,
-  reader: ClusterReader,
-): boolean {
+function isDue(resource: DocumentResource, site: string, reader: ClusterReader): boolean {
   const { lastSyncTime = '', outcome } = resource.status ?? {};
-  if (outcome === 'Failed') return reader.passed(lastSyncTime, RETRY_MS, site);
-  const resynced = resyncs(resource);
-  if (!resynced && !isDeletedByMigrations(document)) return false;
-  if (lastMigration(resource, reader) > lastSyncTime) return true;
-  return resynced && reader.passed(lastSyncTime, intervalOf(resource.spec), site);
+  if (outcome === 'Failed') return reader.isDue(lastSyncTime, RETRY_MS, { alignedBy: site });
+  const intervalMs = intervalOf(resource.spec);
+  return resyncs(resource) && reader.isDue(lastSyncTime, intervalMs, { alignedBy: site });
 }
 
-/** When a SiteJob last migrated the site. The Job controller sets this time, and `lastSyncTime`. */
+/** When a SiteJob last migrated the site, as its identity; empty if none has. */
 function lastMigration({ metadata, spec }: DocumentResource, reader: ClusterReader): string {
   const key = keyOf(metadata.namespace, spec.siteRef.name);
   return reader.list(migrationsOfSite, key, endOf).toSorted().at(-1) ?? '';

@@ -3,7 +3,6 @@ import { advisoryKind, optionalKind, type ObjectKind } from '../../kit/object-ki
 
 export const Certificate: ObjectKind = {
   ...advisoryKind('cert-manager.io/v1', 'Certificate', 'certificates'),
-  shownWhenReady: true,
   health: {
     reportsReady: true,
     // Why the issuing failed says more than that there is no certificate.

@@ -20,7 +20,7 @@ const health: HealthRule = {
 
 export const PostgresCluster: ObjectKind = {
   ...optionalKind(API, 'Cluster', 'clusters'),
-  content: true,
+  content: 'whole',
 };
 export const PostgresDatabase: ObjectKind = {
   ...optionalKind(API, 'Database', 'databases'),

@@ -3,7 +3,6 @@ import { scaledObjectHealth } from './health.js';
 
 export const ScaledObject: ObjectKind = {
   ...advisoryKind('keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects'),
-  shownWhenReady: true,
   health: scaledObjectHealth,
 };
 export const TriggerAuthentication = advisoryKind(

@@ -2,10 +2,13 @@ import { optionalKind, type ObjectKind } from '../../kit/object-kind.js';
 
 const API = 'k8s.mariadb.com/v1alpha1';
 
-export const MariaDb: ObjectKind = { ...optionalKind(API, 'MariaDB', 'mariadbs'), content: true };
+export const MariaDb: ObjectKind = {
+  ...optionalKind(API, 'MariaDB', 'mariadbs'),
+  content: 'whole',
+};
 export const ExternalMariaDb: ObjectKind = {
   ...optionalKind(API, 'ExternalMariaDB', 'externalmariadbs'),
-  content: true,
+  content: 'whole',
 };
 
 const OF_DATABASE = {

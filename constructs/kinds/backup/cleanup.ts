@@ -2,7 +2,7 @@ import { benchModel } from '../../frappe/bench-model.js';
 import { bareBench, type SiteModel, viewSite } from '../../frappe/site-model.js';
 import { Waiting } from '../../kit/errors.js';
 import type { Cleanup, ClusterReader } from '../../kit/kind.js';
-import { isReleased } from '../../kit/annotations.js';
+import { skipsCleanup } from '../../kit/annotations.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
 import type { SiteBackup } from '../../api/backup.js';
 import { BackupDeleteChart } from './chart.js';
@@ -13,6 +13,10 @@ import { BackupDeleteChart } from './chart.js';
  */
 export const backupCleanup: Cleanup<SiteBackup> = {
   needed: deletes,
+  leftOutside: (backup) =>
+    deletes(backup) && 's3' in backup.spec.destination
+      ? (backup.status?.backups ?? []).map(({ location }) => `backup ${location}`)
+      : [],
   blockers(backup, reader) {
     if (hasBegun(backup) && !siteOf(backup, reader)) {
       throw new Waiting(
@@ -28,7 +32,7 @@ export const backupCleanup: Cleanup<SiteBackup> = {
 };
 
 function deletes(backup: SiteBackup): boolean {
-  return backup.spec.deletionPolicy === 'Delete' && !isReleased(backup);
+  return backup.spec.deletionPolicy === 'Delete' && !skipsCleanup(backup);
 }
 
 /** Whether there can be a backup: the bench is noted with the first Job. */

@@ -6,9 +6,9 @@ import { bareBench } from '../../frappe/site-model.js';
 import { Stalled, Waiting } from '../../kit/errors.js';
 import type { Cleanup, ClusterReader } from '../../kit/kind.js';
 import { retainsData } from '../../kit/deletion-policy.js';
-import { isReleased } from '../../kit/annotations.js';
+import { skipsCleanup } from '../../kit/annotations.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
-import { benchNames, siteNames } from '../../kit/names.js';
+import { benchNames, isServiceIn, siteNames } from '../../kit/names.js';
 import type { KubeObject } from '../../kit/object.js';
 import { Stage } from '../../kit/stage.js';
 import type { AppSite } from '../../api/site.js';
@@ -22,6 +22,23 @@ import { SiteDrop, type SiteDropProps } from './drop-job.js';
 export const siteCleanup: Cleanup<AppSite> = {
   // Also where the Job is skipped: the data is first taken from the site, or the garbage collector deletes it.
   needed: () => true,
+  leftOutside(site) {
+    const { database } = site.status ?? {};
+    const { mode } = site.spec.dbConfig;
+    // A prepared database is never dropped, and a database operator drops its own.
+    if (
+      !database ||
+      !drops(site) ||
+      skipsCleanup(site) ||
+      !['shared', 'dedicated'].includes(mode)
+    ) {
+      return [];
+    }
+    const { name, host } = database;
+    return isServiceIn(site.metadata.namespace ?? 'default', host)
+      ? []
+      : [`database and user ${name} on ${host}`];
+  },
   retainsData,
   blockers(site, reader) {
     if (drops(site) && mayHaveData(site, reader) && !findBench(site, reader))
@@ -30,9 +47,9 @@ export const siteCleanup: Cleanup<AppSite> = {
   chart(scope, id, site, reader) {
     // A site under Retain that was never Ready has no running jobs: it is deleted at once.
     const needed = drops(site) ? mayHaveData(site, reader) : site.status?.appliedHash !== undefined;
-    const bench = needed && !isReleased(site) ? findBench(site, reader) : undefined;
+    const bench = needed && !skipsCleanup(site) ? findBench(site, reader) : undefined;
     if (!bench) return undefined;
-    const model = withRelease(site, () => benchModel(bench, reader));
+    const model = withoutCleanup(site, () => benchModel(bench, reader));
     const database = databaseOf(site, model);
     return new DropChart(scope, id, {
       site,
@@ -107,11 +124,11 @@ function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
     const password = { secret: siteNames(site.metadata.name).databaseSecret, key: 'password' };
     return { mode, name, password, server: { provider, host, port } };
   }
-  return withRelease(site, () => databasePlan(site, bench));
+  return withoutCleanup(site, () => databasePlan(site, bench));
 }
 
 /** Adds to an error how the site can be deleted in spite of it. */
-function withRelease<T>(site: AppSite, work: () => T): T {
+function withoutCleanup<T>(site: AppSite, work: () => T): T {
   try {
     return work();
   } catch (error) {

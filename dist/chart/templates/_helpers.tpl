@@ -3,6 +3,11 @@
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end -}}
 
+{{- /* The end of names outside of the release's namespace: several releases share no object. */ -}}
+{{- define "app-operator.suffix" -}}
+{{- if ne .Release.Namespace "app-operator-system" }}-{{ .Release.Namespace }}{{ end -}}
+{{- end -}}
+
 {{- define "app-operator.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/instance: {{ .Release.Name }}

@@ -7,8 +7,12 @@ import type { Cluster } from '../harness.js';
 import { at, type Live } from './objects.js';
 import { argsOf, Operator, type OperatorProps } from './operator.js';
 
-/** The operator's user where it runs with the rights of an installation. */
-export const USER = `system:serviceaccount:${OPERATOR.namespace}:${OPERATOR.serviceAccount}`;
+/** The user of an operator in a namespace, where it runs with the rights of an installation. */
+export function userOf(namespace: string): string {
+  return `system:serviceaccount:${namespace}:${OPERATOR.serviceAccount}`;
+}
+
+export const USER = userOf(OPERATOR.namespace);
 
 /** A pod that lost its lease would be started again: here a machine that stood still must not end the operator. */
 export const LONG_LEASE = ['--leader-elect-lease-duration=5m'];
@@ -30,7 +34,11 @@ export async function installed(
   manifest: string,
   ...args: readonly string[]
 ): Promise<OperatorProps> {
-  const { serviceAccount, namespace } = OPERATOR;
+  const deployment = parseAllDocuments(manifest)
+    .map((document) => document.toJS() as Live | null)
+    .find((object) => object?.kind === 'Deployment');
+  const { serviceAccount } = OPERATOR;
+  const { namespace = OPERATOR.namespace } = deployment?.metadata ?? {};
   const { controlPlane } = cluster;
   const create = ['create', 'token', serviceAccount, '-n', namespace];
   const token = (await controlPlane.kubectl(create)).trim();
@@ -41,9 +49,6 @@ export async function installed(
   const folder = await mkdtemp(path.join(controlPlane.dataDir, 'operator-'));
   const kubeconfig = path.join(folder, 'kubeconfig');
   await writeFile(kubeconfig, stringify(config), { mode: 0o600 });
-  const deployment = parseAllDocuments(manifest)
-    .map((document) => document.toJS() as Live | null)
-    .find((object) => object?.kind === 'Deployment');
   const container = 'spec.template.spec.containers[0]';
   // Several run on this machine, where a pod would have the port to itself.
   const given = (at(deployment, `${container}.args`) as string[]).map((argument) =>
@@ -51,10 +56,11 @@ export async function installed(
   );
   const env = (at(deployment, `${container}.env`) ?? []) as { name: string; value: string }[];
   return {
-    user: USER,
+    user: userOf(namespace),
     kubeconfig,
     env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
-    args: [...given, ...argsOf({}), ...args],
+    // A pod knows its own namespace.
+    args: [...given, `--leader-election-namespace=${namespace}`, ...argsOf({}), ...args],
   };
 }
 

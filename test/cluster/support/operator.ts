@@ -45,11 +45,9 @@ const OPERATOR_TIME = new URL('./operator-time.js', import.meta.url).href;
 
 /** The environment of an operator that tests start. */
 export function envOf({ env = {}, timeFactor = 1, clockAheadMs = 0 }: OperatorOptions): Env {
-  // Tests that share a control plane have sites of one name in their namespaces.
-  const shared = { APP_SHARED_HOSTS: 'true', ...env };
-  if (timeFactor === 1 && clockAheadMs === 0) return shared;
+  if (timeFactor === 1 && clockAheadMs === 0) return env;
   return {
-    ...shared,
+    ...env,
     NODE_OPTIONS: `--import=${OPERATOR_TIME}`,
     TEST_TIME_FACTOR: String(timeFactor),
     TEST_CLOCK_AHEAD_MS: String(clockAheadMs),

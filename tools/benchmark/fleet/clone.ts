@@ -16,7 +16,6 @@ import { resourcePath } from '../../../runner/api/resource-path.js';
 import { childOf } from '../../../runner/cache/child.js';
 import { digestOf } from '../../../runner/cache/child-cache.js';
 import { plannedOf, planOf, type Plan } from '../../../runner/plan/plan.js';
-import { labelled } from '../../../runner/shards/ownership.js';
 import { fleetSite, pathOf, siteAt, type FleetShape, type FleetSite } from './objects.js';
 
 const KEYS = metadataKeysFor('app-operator.io');
@@ -42,8 +41,6 @@ interface TemplateObjects {
   readonly objects: readonly KubeObject[];
   /** In the order of the plan. */
   readonly children: readonly Live[];
-  /** Of all children of a shard. */
-  readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
 /** A site of a bench that the operator has made, with all that its children are computed from. */
@@ -87,11 +84,7 @@ export class SiteTemplate {
         return { kind, text: JSON.stringify(object) };
       }),
     );
-    const bucket = children
-      .map(({ text }) => (JSON.parse(text) as KubeObject).metadata.labels?.[KEYS.bucket])
-      .find(Boolean);
-    const labels = bucket === undefined ? undefined : { [KEYS.bucket]: bucket };
-    return new SiteTemplate(shape, site, { live, objects, children, labels });
+    return new SiteTemplate(shape, site, { live, objects, children });
   }
 
   /** The objects of another site of the bench, as the operator would leave them. */
@@ -125,7 +118,7 @@ export class SiteTemplate {
   }
 
   #planOf(resource: AppSite): Plan {
-    const { objects, labels } = this.template;
+    const { objects } = this.template;
     const own = objects
       .filter(({ metadata }) => metadata.name.startsWith(`${this.site.name}-`))
       .map((object) => {
@@ -133,7 +126,7 @@ export class SiteTemplate {
         metadata.name = metadata.name.replace(this.site.name, resource.metadata.name);
         return { ...object, metadata };
       });
-    return sitePlan(resource, [...objects, ...own], labels);
+    return sitePlan(resource, [...objects, ...own]);
   }
 
   /** The texts of the template's plan that are others in a plan of another site. */
@@ -151,17 +144,13 @@ export class SiteTemplate {
 
 const SITE = objectKind(siteKind.definition);
 
-/** The plan of a site, as the operator makes it. @param labels of all children */
-function sitePlan(
-  resource: AppSite,
-  objects: readonly KubeObject[],
-  labels?: Readonly<Record<string, string>>,
-): Plan {
+/** The plan of a site, as the operator makes it. */
+function sitePlan(resource: AppSite, objects: readonly KubeObject[]): Plan {
   const serves = [kindId(HorizontalPodAutoscaler)];
   const reader = new StaticReader({ objects: [...objects, resource], serves });
   const inputs = siteKind.resolve(resource, reader);
   return planOf(resource, { kinds: OWNED, metadataKeys: KEYS }, (scope, id) =>
-    labelled(siteKind.chart(scope, id, { resource, inputs }), labels),
+    siteKind.chart(scope, id, { resource, inputs }),
   );
 }
 

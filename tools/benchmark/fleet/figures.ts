@@ -13,17 +13,14 @@ interface FleetFigure {
   readonly cost?: Cost;
   /** @default the cost */
   readonly text?: (measured: FleetMeasurement) => string;
-  readonly aim?: (shards: number) => string;
+  readonly aim?: string;
 }
-
-/** Replicas with shards renew their Leases also at rest. */
-const noneButLeases = (shards: number): string => (shards > 1 ? 'Leases only' : '0');
 
 const FIGURES: readonly FleetFigure[] = [
   {
     what: 'process start → caches filled',
     text: ({ synced }) => `${synced.toFixed(1)} s`,
-    aim: () => '≤ 60 s',
+    aim: '≤ 60 s',
   },
   { what: 'CPU until then', text: ({ syncCpu }) => `${syncCpu.toFixed(1)} s` },
   { what: 'CPU until all are reconciled', text: ({ start }) => `${start.cpu.toFixed(1)} s` },
@@ -37,19 +34,19 @@ const FIGURES: readonly FleetFigure[] = [
   {
     what: 'writes after the start',
     text: ({ start }) => String(writesOf(start)),
-    aim: noneButLeases,
+    aim: '0',
   },
   {
     what: 'peak memory until all are reconciled',
     text: ({ startPeak }) => `${startPeak.toFixed(0)} MiB`,
-    aim: (shards) => (shards > 1 ? '≤ 250 MiB each' : '≤ 600 MiB'),
+    aim: '≤ 600 MiB',
   },
   { what: 'memory at rest', text: ({ memory }) => `${memory.toFixed(0)} MiB` },
   { what: 'peak memory after all changes', text: ({ peak }) => `${peak.toFixed(0)} MiB` },
   {
     what: 'calls in the quiet time',
     text: ({ quiet }) => String(callsOf(quiet)),
-    aim: noneButLeases,
+    aim: '0',
   },
   {
     what: 'site changed → child patched, p50, p99',
@@ -59,7 +56,7 @@ const FIGURES: readonly FleetFigure[] = [
     },
     text: ({ latencies }) =>
       [0.5, 0.99].map((share) => `${percentile(latencies, share).toFixed(0)} ms`).join(', '),
-    aim: () => 'p99 ≤ 250 ms',
+    aim: 'p99 ≤ 250 ms',
   },
   {
     what: 'CPU of one change',
@@ -71,13 +68,13 @@ const FIGURES: readonly FleetFigure[] = [
   {
     what: 'bench changed → all its sites patched',
     text: ({ benchChange }) => `${benchChange.sites} sites, ${benchChange.seconds.toFixed(1)} s`,
-    aim: () => '≤ 30 s',
+    aim: '≤ 30 s',
   },
   {
     what: "another bench's site meanwhile, longest",
     text: ({ benchChange: { others } }) =>
       others.length === 0 ? '' : `${(Math.max(...others) / 1000).toFixed(2)} s`,
-    aim: () => '≤ 5 s more',
+    aim: '≤ 5 s more',
   },
   {
     what: 'CPU of it, a site',
@@ -89,15 +86,12 @@ const FIGURES: readonly FleetFigure[] = [
 ];
 
 /** The head and the rows of a table with a column for each size of the fleet. */
-export function fleetTable(
-  measured: readonly FleetMeasurement[],
-  shards: number,
-): readonly (readonly string[])[] {
+export function fleetTable(measured: readonly FleetMeasurement[]): readonly (readonly string[])[] {
   const head = ['sites', ...measured.map(({ sites }) => sites.toLocaleString('en')), 'aim'];
-  const rows = FIGURES.map(({ what, cost, text = milliseconds(cost), aim = () => '' }) => [
+  const rows = FIGURES.map(({ what, cost, text = milliseconds(cost), aim = '' }) => [
     what,
     ...measured.map(text),
-    aim(shards),
+    aim,
   ]);
   return [head, ...rows];
 }

@@ -2,7 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { MERGE_PATCH } from '../../../runner/api/client.js';
 import { type RunStep, waitSeconds } from '../../../testbed/controlplane/progress.js';
-import { type Usage, usageBetween } from '../../../testbed/operator-process.js';
+import {
+  type OperatorProcess,
+  type Usage,
+  usageBetween,
+} from '../../../testbed/operator-process.js';
 import {
   benchName,
   type FleetShape,
@@ -12,7 +16,7 @@ import {
   siteAt,
   sitesOfBench,
 } from './objects.js';
-import { Operators } from './operators.js';
+import { atRest, startOperator } from './rest.js';
 import type { Fleet } from './seed.js';
 
 const DEPLOYMENTS = '/apis/apps/v1/deployments';
@@ -21,7 +25,6 @@ const TIMEOUT_MS = 120_000;
 
 export interface MeasureOptions extends FleetShape {
   readonly sites: number;
-  readonly shards: number;
   readonly quietSeconds: number;
   readonly samples: number;
   readonly nodeFlags: readonly string[];
@@ -31,7 +34,7 @@ export interface MeasureOptions extends FleetShape {
 /** The steps of `measureFleet`. */
 export const FLEET_STEPS = 4;
 
-/** What was measured of a fleet at rest, with one operator or with shards. */
+/** What was measured of a fleet at rest, with one operator. */
 export interface FleetMeasurement {
   readonly sites: number;
   /** Seconds from the start of the processes until all caches are filled. */
@@ -71,25 +74,25 @@ export async function measureFleet(
 ): Promise<FleetMeasurement> {
   const { quietSeconds, samples, step, sites } = options;
   const began = performance.now();
-  const [operators, synced, syncCpu] = await step('starting the operator', async () => {
-    const { shards, nodeFlags } = options;
+  const [operator, synced, syncCpu] = await step('starting the operator', async () => {
+    const { nodeFlags } = options;
     const { kubeconfig } = fleet.cp;
-    const started = await Operators.start({ kubeconfig, shards, nodeFlags });
+    const started = await startOperator({ kubeconfig, nodeFlags });
     const seconds = (performance.now() - began) / 1000;
     const { cpu } = await started.usage();
-    await started.atRest();
+    await atRest(started);
     return [started, seconds, cpu] as const;
   });
   try {
-    const start = await operators.usage();
-    const startPeak = await operators.peakMemory();
+    const start = await operator.usage();
+    const startPeak = await operator.peakMemory();
     const quiet = await step('waiting without a change', async (advance) => {
       await waitSeconds(quietSeconds, advance);
-      return usageBetween(start, await operators.usage());
+      return usageBetween(start, await operator.usage());
     });
-    const memory = await operators.memory();
+    const memory = await operator.memory();
     const { latencies, changes } = await step('changing sites', async (advance) => {
-      const before = await operators.usage();
+      const before = await operator.usage();
       const found: number[] = [];
       for (let done = 0; done < samples; done++) {
         advance({ done, total: samples, unit: 'changes' });
@@ -97,29 +100,29 @@ export async function measureFleet(
         const index = Math.floor((done * sites) / samples) % sites;
         found.push(await changeSite(fleet, siteAt(index, options)));
       }
-      await operators.atRest();
-      const after = await operators.usage();
+      await atRest(operator);
+      const after = await operator.usage();
       return { latencies: found.sort((a, b) => a - b), changes: usageBetween(before, after) };
     });
     const benchChange = await step('changing a bench', () =>
-      measureBenchChange(fleet, operators, options),
+      measureBenchChange(fleet, operator, options),
     );
-    const peak = await operators.peakMemory();
+    const peak = await operator.peakMemory();
     return {
       ...{ sites, synced, syncCpu, start, startPeak, memory, peak, quiet, changes, latencies },
       benchChange,
     };
   } finally {
-    await operators.stop();
+    await operator.stop();
   }
 }
 
 async function measureBenchChange(
   fleet: Fleet,
-  operators: Operators,
+  operator: OperatorProcess,
   { sites, ...shape }: MeasureOptions,
 ): Promise<BenchChange> {
-  const before = await operators.usage();
+  const before = await operator.usage();
   const names = sitesOfBench(0, sites, shape).map((index) => siteAt(index, shape).name);
   const patched = childrenPatched(fleet, names);
   const begun = performance.now();
@@ -139,8 +142,8 @@ async function measureBenchChange(
   const seconds = (performance.now() - begun) / 1000;
   done.abort();
   await sampling;
-  await operators.atRest();
-  const usage = usageBetween(before, await operators.usage());
+  await atRest(operator);
+  const usage = usageBetween(before, await operator.usage());
   return { sites: names.length, seconds, usage, others };
 }
 

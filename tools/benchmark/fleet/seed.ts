@@ -27,7 +27,8 @@ import {
   type FleetObject,
   type FleetShape,
 } from './objects.js';
-import { Operators } from './operators.js';
+import { atRest, startOperator } from './rest.js';
+import type { OperatorProcess } from '../../../testbed/operator-process.js';
 import { SimulatedStatuses } from './statuses.js';
 
 /** What makes the objects of a fleet: with other code, a kept fleet is not used. */
@@ -48,7 +49,6 @@ export interface Fleet {
 
 export interface SeedOptions extends FleetShape {
   readonly sites: number;
-  readonly shards: number;
   readonly advance: (portion: Portion) => void;
 }
 
@@ -133,8 +133,8 @@ async function addClones(fleet: Fleet, made: number, options: SeedOptions): Prom
 
 /** The operator writes what depends on all sites: the configuration of each bench's nginx. */
 async function settle({ cp: { kubeconfig } }: Fleet, options: SeedOptions): Promise<void> {
-  const operators = await Operators.start({ kubeconfig, shards: options.shards });
-  await rest(operators, options);
+  const operator = await startOperator({ kubeconfig });
+  await rest(operator, options);
 }
 
 /** Puts objects into etcd. The API server reads JSON, too. */
@@ -169,12 +169,12 @@ async function start(dataDir: string): Promise<Fleet> {
 
 /** Creates the benches and the first site of each. */
 async function seed({ cp: controlPlane, client }: Fleet, options: SeedOptions): Promise<void> {
-  const { shards, benches, advance } = options;
+  const { benches, advance } = options;
   for (const name of [...namespacesOf(options), 'app-operator-system']) {
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
     await client.apply(`/api/v1/namespaces/${name}`, namespace, 'benchmark');
   }
-  const operators = await Operators.start({ kubeconfig: controlPlane.kubeconfig, shards });
+  const operator = await startOperator({ kubeconfig: controlPlane.kubeconfig });
   const numbers = Array.from({ length: benches }, (_, index) => index);
   const timeoutMs = 600_000;
   await applyAll(client, numbers.map(fleetBench));
@@ -190,14 +190,14 @@ async function seed({ cp: controlPlane, client }: Fleet, options: SeedOptions): 
     ),
     ready,
   ]);
-  await rest(operators, options);
+  await rest(operator, options);
 }
 
-async function rest(operators: Operators, { benches, advance }: SeedOptions): Promise<void> {
-  await operators.atRest();
+async function rest(operator: OperatorProcess, { benches, advance }: SeedOptions): Promise<void> {
+  await atRest(operator);
   // One minor update of a status is written every two seconds: until then a restart has work.
   await waitSeconds(benches * 2 + 10, advance);
-  await operators.stop();
+  await operator.stop();
 }
 
 async function applyAll(client: Client, objects: readonly FleetObject[]): Promise<void> {
@@ -209,8 +209,7 @@ async function applyAll(client: Client, objects: readonly FleetObject[]): Promis
   );
 }
 
-/** Children of shards have a label more: they are another fleet. */
-async function rootOf({ benches, shards }: SeedOptions): Promise<string> {
+async function rootOf({ benches }: SeedOptions): Promise<string> {
   const hash = createHash('sha256');
   for (const folder of CODE) {
     const at = path.join(projectRoot(), folder);
@@ -220,6 +219,5 @@ async function rootOf({ benches, shards }: SeedOptions): Promise<string> {
       .map((file) => path.join(file.parentPath, file.name));
     for (const file of paths.sort()) hash.update(file).update(await readFile(file));
   }
-  const name = `${benches}${shards > 1 ? '-shards' : ''}`;
-  return path.join(cacheRoot(), 'fleet', hash.digest('hex').slice(0, 16), name);
+  return path.join(cacheRoot(), 'fleet', hash.digest('hex').slice(0, 16), String(benches));
 }

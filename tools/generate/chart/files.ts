@@ -1,3 +1,4 @@
+import { OPERATOR } from '../../../constructs/kit/operator-identity.js';
 import { PROJECT, SOURCE_URL } from '../../../constructs/project.js';
 import { toYaml } from '../../../cli/io/yaml.js';
 import type { Files } from '../output.js';
@@ -59,6 +60,11 @@ const HELPERS = `{{- /* ${GENERATED} */ -}}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end -}}
 
+{{- /* The end of names outside of the release's namespace: several releases share no object. */ -}}
+{{- define "app-operator.suffix" -}}
+{{- if ne .Release.Namespace "${OPERATOR.namespace}" }}-{{ .Release.Namespace }}{{ end -}}
+{{- end -}}
+
 {{- define "app-operator.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -114,7 +120,7 @@ const NOTES = `app-operator {{ .Chart.AppVersion }} is in namespace {{ .Release.
 Metrics are for callers that may get them:
 
   kubectl create clusterrolebinding app-operator-metrics \\
-    --clusterrole=app-operator-metrics-reader --serviceaccount=monitoring:prometheus-k8s
+    --clusterrole=app-operator-metrics-reader{{ include "app-operator.suffix" . }} --serviceaccount=monitoring:prometheus-k8s
 {{- else }}
 
 Without ClusterRoles the metrics are on loopback only:

@@ -4,7 +4,6 @@ import {
   DEFAULT_SETTINGS,
   MAX_ID,
 } from '../../../constructs/kit/operator-settings.js';
-import { MAX_SHARDS } from '../../../runner/config/operator-flags.js';
 import type { Group, Value, Values } from './values.js';
 
 /** Fields of the operator's Deployment whose values are the defaults of the chart. */
@@ -68,17 +67,12 @@ function imageValues(lifted: Lifted): Values {
     }),
     replicas: value(
       1,
-      'Number of replicas. One is the leader, the others stand by with warm caches; with shards, all work.',
+      'Number of replicas. One is the leader, the others stand by with warm caches.',
       {
         type: 'integer',
         minimum: 0,
         maximum: 10,
       },
-    ),
-    shards: value(
-      1,
-      'Shards that the replicas divide all benches into; set as many replicas. 1: one leader for all.',
-      { type: 'integer', minimum: 1, maximum: MAX_SHARDS },
     ),
   };
 }

@@ -67,8 +67,6 @@ function namedDimensions(tokens: Tokens): readonly Dimension[] {
   const metricsNamespace = tokens.text(NAMESPACE);
   const kedaNamespace = tokens.text('.Values.kedaNamespace');
   const webhookClientCa = tokens.text('.Values.webhooks.clientCA');
-  // A token stands for the number.
-  const shards = tokens.value('.Values.shards') as unknown as number;
   const isKeda = `.Values.kedaNamespace "${DEFAULT_SETTINGS.kedaNamespace}"`;
   return [
     [
@@ -80,10 +78,6 @@ function namedDimensions(tokens: Tokens): readonly Dimension[] {
     [
       { when: 'not .Values.webhooks.clientCA', props: {} },
       { when: '.Values.webhooks.clientCA', props: { webhookClientCa } },
-    ],
-    [
-      { when: 'le (int .Values.shards) 1', props: {} },
-      { when: 'gt (int .Values.shards) 1', props: { shards } },
     ],
     [
       { when: `eq ${isKeda}`, props: {} },
@@ -108,11 +102,13 @@ export function templatesOf({ install, yaml, repository }: Installer): Templates
     image: tokens.text('include "app-operator.image" .'),
     namespace: tokens.text('.Release.Namespace'),
   };
+  const suffix = tokens.value('include "app-operator.suffix" .');
   const variants = [...DIMENSIONS, ...namedDimensions(tokens)].map((choices) =>
     choices.map((choice) => {
       const objects = install({ ...base, ...choice.props });
       const adapted = objects
         .filter(({ kind }) => !LEFT_OUT.has(kind))
+        .map((object) => withSuffix(object, base.namespace, suffix))
         .map((object) => [idOf(object), adapt(object, tokens)] as const);
       return [choice, new Map(adapted)] as const;
     }),
@@ -133,13 +129,19 @@ export function templatesOf({ install, yaml, repository }: Installer): Templates
     const body = metadata.namespace === WATCHED ? eachNamespace(text) : allNamespaces(text);
     const one = metadata.namespace === WATCHED ? '-watched' : '';
     files.set(
-      `${kind.toLowerCase()}-${metadata.name}${one}.yaml`,
+      `${kind.toLowerCase()}-${metadata.name.replace(suffix, '')}${one}.yaml`,
       conditions.length === 0
         ? body
         : `{{- if ${joined('and', conditions)} }}\n${body}{{- end }}\n`,
     );
   }
   return { files, lifted: { ...lift(deploymentOf(install({ image: repository }))), repository } };
+}
+
+/** Names outside of the release's namespace do not end with it where it is the default one. */
+function withSuffix(object: KubeObject, namespace: string, suffix: string): KubeObject {
+  const text = JSON.stringify(object).replaceAll(`-${namespace}"`, `${suffix}"`);
+  return JSON.parse(text) as KubeObject;
 }
 
 function adapt(object: KubeObject, tokens: Tokens): KubeObject {
