@@ -100,10 +100,7 @@ test('two operators with namespaces of their own write no object together', asyn
   const holders = await Promise.all(
     [OPERATOR.namespace, SECOND].map(async (namespace) => {
       const path = resourcePath(LeaseKind, namespace, OPERATOR.lease);
-      return at(
-        await cluster.controlPlane.api.request('GET', path),
-        'spec.holderIdentity',
-      );
+      return at(await cluster.controlPlane.api.request('GET', path), 'spec.holderIdentity');
     }),
   );
   assert.ok(holders[0] && holders[1] && holders[0] !== holders[1], holders.join());
