@@ -24,6 +24,7 @@ const LATE_MS = 1_500;
 const LIFE_MS = 4_000;
 /** Longer than it takes an operator to notice. */
 const AWAY_MS = 5_000;
+const ODD = { 'app.kubernetes.io/instance': 'x' };
 const BEFORE_DELETION = OPERATIONS.filter((operation) => operation !== 'delete');
 
 export const NONE: Fault = {
@@ -97,20 +98,23 @@ function late(mode: Mode): Fault {
   };
 }
 
-/** No operator runs when the user acts; with `edited`, every second child is deleted meanwhile. */
+/** No operator runs when the user acts; with `edited`, children are deleted and changed meanwhile. */
 function away(edited: boolean): Fault {
   const kinds = ['Deployment', 'Service', 'ConfigMap', 'Ingress'];
   return {
-    name: edited ? 'no operator while children are deleted' : 'no operator at the begin',
+    name: edited
+      ? 'no operator while children are deleted and changed'
+      : 'no operator at the begin',
     moments: edited ? 2 : 1,
     inject: async (stage, operation, moment) => {
       const { cluster, namespace, world } = stage;
       await stage.end('SIGTERM');
       await world.begin(operation);
       const children = edited ? await cluster.children(namespace) : [];
-      const deleted = children.filter(({ kind }) => kinds.includes(kind));
-      for (const [index, { kind, metadata }] of deleted.entries()) {
+      const harmed = children.filter(({ kind }) => kinds.includes(kind));
+      for (const [index, { kind, metadata }] of harmed.entries()) {
         if (index % 2 === moment) await cluster.delete(kind, namespace, metadata.name);
+        else await cluster.patch(kind, namespace, metadata.name, { metadata: { labels: ODD } });
       }
       await stage.start();
       await world.done(operation);
@@ -135,6 +139,20 @@ const SERVER_AWAY: Fault = {
     await world.begin(operation);
     await world.done(operation);
     await back;
+    return operation;
+  },
+};
+
+const DISCOVERY_FAILS: Fault = {
+  name: 'the optional APIs cannot be found out',
+  moments: 1,
+  inject: async (stage, operation) => {
+    await stage.end('SIGTERM');
+    stage.proxy.rule = ({ path }) =>
+      /^\/apis\/(keda|cert-manager|k8s\.mariadb|monitoring)/.test(path) ? 'drop' : undefined;
+    await stage.start();
+    await stage.world.begin(operation);
+    await stage.world.done(operation);
     return operation;
   },
 };
@@ -234,6 +252,7 @@ export const FAULTS: readonly Fault[] = [
   away(false),
   away(true),
   SERVER_AWAY,
+  DISCOVERY_FAILS,
   ...LEADER_FAULTS,
   overlapped(following, 0, 'the next operation begins'),
   overlapped(following, LATE_MS, 'the next operation begins, and events are late'),
