@@ -21,7 +21,7 @@ export const GENERATED = ['objects.yaml', 'status.yaml'];
 /** The moment of every scenario. */
 export const NOW = '2026-01-01T00:00:00Z';
 
-/** The document of kind `Cluster`: what there is in the cluster besides the resources. */
+/** The document of kind `Cluster`: settings, APIs and objects besides the resources. */
 interface ClusterDocument {
   readonly kind: 'Cluster';
   /** Scenario that this one differs from: objects that are the same there are only named. */
