@@ -1,6 +1,7 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { SiteBackup } from '../../api/backup.js';
 import { type BackupStore, backupStore, requireStoreSecrets } from '../../frappe/backup-store.js';
+import type { StatusPart } from '../../frappe/tree-status.js';
 import { RESTORE_FAILED } from '../../kit/constants.generated.js';
 import { conditionResult, type ConditionResult } from '../../kit/condition.js';
 import { Waiting } from '../../kit/errors.js';
@@ -106,14 +107,10 @@ export function restoreRun(restore: SiteRestoreInputs | undefined): readonly unk
 }
 
 /** What a restore adds to a site's status. */
-export function evaluateRestore(observation: Observation<AppSite, SiteInputs>): {
-  readonly conditions: readonly ConditionResult[];
-  readonly restored: RestoredBackup | undefined;
-  readonly stalled: boolean;
-} {
+export function evaluateRestore(observation: Observation<AppSite, SiteInputs>): StatusPart {
   const { inputs, resource, pending } = observation;
   const restored = lastRestored(observation) ?? resource.status?.restored;
-  if (!inputs.restore) return { conditions: [], restored, stalled: false };
+  if (!inputs.restore) return { fields: { restored } };
   const failed = pending.find(
     ({ kind, name, health }) =>
       kind === 'Job' &&
@@ -124,7 +121,7 @@ export function evaluateRestore(observation: Observation<AppSite, SiteInputs>): 
   const closed = inputs.upgrade === undefined && CLOSED_REASONS.has(failed?.health.reason ?? '');
   return {
     conditions: closed ? [condition, CLOSED] : [condition],
-    restored,
+    fields: { restored },
     stalled: closed,
   };
 }

@@ -9,7 +9,6 @@ import type { Health } from '../../kit/health.js';
 import type { Observation, ClusterReader } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
 import { uidOf } from '../../kit/object.js';
-import { decide, type Policy } from '../../kit/policy.js';
 import type { AppSite } from '../../api/site.js';
 
 /** How the site's traffic is encrypted. */
@@ -44,66 +43,48 @@ export function resolveTls(
   };
 }
 
-interface Context {
-  readonly tls: SiteTlsInputs;
-  /** Health of the Certificate. */
-  readonly health: Health | undefined;
-}
-
 /** The condition of the certificate; undefined where the site has no TLS. */
 export function certificateCondition<F extends { readonly tls: SiteTlsInputs | undefined }>({
   resource,
   inputs: { tls },
   child,
 }: Pick<Observation<AppSite, F>, 'resource' | 'inputs' | 'child'>): ConditionResult | undefined {
-  const certificate = siteNames(resource.metadata.name).tls;
-  return tls && decide(POLICIES, { tls, health: child('Certificate', certificate)?.health });
+  if (!tls) return undefined;
+  const { issuer } = tls;
+  const certificate = child('Certificate', siteNames(resource.metadata.name).tls);
+  const { status, reason, message } = issuer
+    ? issuedState(tls, issuer, certificate?.health)
+    : givenState(tls);
+  return conditionResult('CertificateReady', status, reason, message);
 }
 
-const POLICIES: readonly Policy<Context, ConditionResult>[] = [
-  {
-    // The user provides the Secret.
-    applies: ({ tls }) => !tls.issuer && tls.secretExists,
-    result: ({ tls }) =>
-      conditionResult('CertificateReady', 'True', 'SecretFound', `Secret ${tls.secretName}`),
-  },
-  {
-    applies: ({ tls }) => !tls.issuer,
-    result: ({ tls: { secretName } }) => {
-      const message = `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls`;
-      return conditionResult('CertificateReady', 'False', 'SecretMissing', message);
-    },
-  },
-  {
-    applies: ({ tls }) => !tls.certManager,
-    result: () => {
-      const message = 'no certificate is requested: the cluster does not serve cert-manager.io/v1';
-      return conditionResult('CertificateReady', 'False', 'CertManagerMissing', message);
-    },
-  },
-  {
-    applies: ({ tls, health }) => health?.state === 'Ready' && tls.secretExists,
-    result: ({ tls }) =>
-      conditionResult('CertificateReady', 'True', 'Issued', `Secret ${tls.secretName}`),
-  },
-  {
-    applies: ({ tls }) => tls.issuer?.missing !== undefined,
-    result: ({ tls }) => {
-      const message = `spec.ingress.tls.certManagerIssuer: ${tls.issuer?.missing ?? ''}`;
-      return conditionResult('CertificateReady', 'False', 'IssuerMissing', message);
-    },
-  },
-  {
-    // Being issued.
-    applies: () => true,
-    result({ tls: { issuer }, health }) {
-      const waiting = `waiting for ${issuer?.kind ?? ''} ${issuer?.name ?? ''}`;
-      return conditionResult(
-        'CertificateReady',
-        'False',
-        health?.reason ?? 'Issuing',
-        health?.message || waiting,
-      );
-    },
-  },
-];
+type State = Pick<ConditionResult, 'status' | 'reason' | 'message'>;
+
+/** Of a certificate that the user provides. */
+function givenState({ secretName, secretExists }: SiteTlsInputs): State {
+  if (secretExists)
+    return { status: 'True', reason: 'SecretFound', message: `Secret ${secretName}` };
+  const message = `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls`;
+  return { status: 'False', reason: 'SecretMissing', message };
+}
+
+/** Of a certificate that an issuer writes. */
+function issuedState(
+  { certManager, secretName, secretExists }: SiteTlsInputs,
+  { kind, name, missing }: CertificateIssuer,
+  health: Health | undefined,
+): State {
+  if (!certManager) {
+    const message = 'no certificate is requested: the cluster does not serve cert-manager.io/v1';
+    return { status: 'False', reason: 'CertManagerMissing', message };
+  }
+  if (health?.state === 'Ready' && secretExists) {
+    return { status: 'True', reason: 'Issued', message: `Secret ${secretName}` };
+  }
+  if (missing !== undefined) {
+    const message = `spec.ingress.tls.certManagerIssuer: ${missing}`;
+    return { status: 'False', reason: 'IssuerMissing', message };
+  }
+  const message = health?.message || `waiting for ${kind} ${name}`;
+  return { status: 'False', reason: health?.reason ?? 'Issuing', message };
+}
