@@ -5,12 +5,12 @@ import type {
   QueueWorkers,
   WorkerAutoscaling,
 } from '../api/bench.js';
-import { databaseOperator } from '../integrations/database-operator.js';
+import { databaseOperator } from '../integrations/index.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
 import type { DatabaseTls, GunicornSettings } from '../kit/api.js';
 import { defined } from '../kit/json/defined.js';
 import type { ServerRef } from '../kit/database-operator.js';
-import { Stalled, type Problem } from '../kit/errors.js';
+import { refuse, type Problem, type Refusal } from '../kit/errors.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/metadata-keys.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { ClusterReader } from '../kit/kind.js';
@@ -109,7 +109,7 @@ export function benchModel(
   const { settings } = reader;
   const name = bench.metadata.name;
   const namespace = bench.metadata.namespace ?? 'default';
-  refuseInvalidOther({ kind: 'AppBench', name }, benchTemplateProblems(bench));
+  refuse(invalidBench(bench));
   const operatorServer = serverRef(bench);
   const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
   return {
@@ -151,14 +151,16 @@ export function benchTemplateProblems(bench: AppBench): readonly Problem[] {
   });
 }
 
-/** @throws Stalled where another resource than the reconciled one is invalid */
-export function refuseInvalidOther(
-  other: { readonly kind: string; readonly name: string },
-  problems: readonly Problem[],
-): void {
-  if (problems.length === 0) return;
-  const message = `${other.kind} "${other.name}" has pod templates that are not valid; see its condition Ready`;
-  throw new Stalled('InvalidSpec', message);
+/** Why a bench that another resource names cannot be used. */
+export function invalidBench(bench: AppBench): readonly Refusal[] {
+  return invalidOther(`AppBench "${bench.metadata.name}"`, benchTemplateProblems(bench));
+}
+
+/** Why another resource than the reconciled one cannot be used: its own status has the problems. */
+export function invalidOther(other: string, problems: readonly Problem[]): readonly Refusal[] {
+  if (problems.length === 0) return [];
+  const message = `${other} has pod templates that are not valid; see its condition Ready`;
+  return [{ reason: 'InvalidSpec', message }];
 }
 
 function sitesVolume({ metadata, spec }: AppBench): BenchModel['sitesVolume'] {

@@ -17,7 +17,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
 import type { AppSite } from '../../constructs/api/site.js';
-import type { SiteInputs } from '../../constructs/kinds/site/inputs.js';
+import type { SiteInputs } from '../../constructs/kinds/site/resolve.js';
 import { aReadyBench, aSecret, aSite, aReader, KEDA } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 
@@ -308,8 +308,8 @@ suite('a ScaledObject of a user that is named like a Deployment of ours', () => 
     const bench = aReadyBench({ workerAutoscaling: { short } });
     const site = aSite({ componentReplicas: { workerShort: 2 } });
     const hpa = kedasHpa('demo-site-worker-short', {}, 'demo-site-worker-short');
-    const { foreignScalers } = names(site, [bench, secret, hpa]) as SiteInputs;
-    assert.deepEqual(foreignScalers, {
+    const { workloads } = names(site, [bench, secret, hpa]) as SiteInputs;
+    assert.deepEqual(workloads.foreignScalers, {
       short: { name: 'keda-hpa-demo-site-worker-short', scalesFromZero: true },
     });
   });

@@ -19,7 +19,7 @@ import type { ChartProps } from '../../kit/kind.js';
 import type { Resources } from '../../kit/api.js';
 import { childLabels } from '../../kit/labels.js';
 import { benchNames } from '../../kit/names.js';
-import { Stage } from '../../kit/stage.js';
+import { Stage } from '../../kit/synth.js';
 import type { AppBench } from '../../api/bench.js';
 import { backend, benchWorkersWanted, nginxSites, type BenchInputs } from './resolve.js';
 import { benchConfigHash, BenchInit } from './init-job.js';

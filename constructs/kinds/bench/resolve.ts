@@ -1,3 +1,4 @@
+import { configurationProblems } from '../../configuration/problems.js';
 import { syncConfiguration, type ConfigurationSync } from '../../configuration/sync.js';
 import { resolveApps } from '../../frappe/apps.js';
 import {
@@ -16,12 +17,7 @@ import { certificateVersion, tlsSecrets } from '../../frappe/database-tls.js';
 import { redisVersion } from '../../frappe/redis-version.js';
 import { requireSecret } from '../../frappe/secret.js';
 import { userProblems } from '../../frappe/security.js';
-import {
-  nameOwnerOf,
-  isOlder,
-  refuseSharedName,
-  type NameOwner,
-} from '../../frappe/name-conflict.js';
+import { nameOwnerOf, isOlder, takenName, type NameOwner } from '../../frappe/oldest-wins.js';
 import { isKnownQueue, WORKER_COMPONENTS, workerGroups } from '../../frappe/worker.js';
 import {
   scaledToZero,
@@ -30,7 +26,7 @@ import {
   type WorkersWanted,
 } from '../../frappe/worker-scaling.js';
 import { servesKeda, servesKedaLogins } from '../../integrations/keda/autoscaling.js';
-import { Stalled, type Problem } from '../../kit/errors.js';
+import { invalid, refuse, type Problem } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { runAgainOf } from '../../kit/annotations.js';
 import { benchNames, serviceHost, siteNames } from '../../kit/names.js';
@@ -91,9 +87,7 @@ export interface SiteEntry extends NameOwner {
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */
 export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInputs {
-  const problems = benchProblems(bench);
-  if (problems.length > 0) throw Stalled.invalid(problems);
-  refuseSharedName(bench, 'AppSite', reader);
+  refuse([...takenName(bench, 'AppSite', reader), ...invalid(benchProblems(bench))]);
   const { namespace = 'default', name } = bench.metadata;
   for (const secret of referencedSecrets(bench)) {
     requireSecret({ namespace, ...secret }, reader, uidOf);
@@ -216,6 +210,7 @@ export function benchProblems(bench: AppBench): readonly Problem[] {
     ...benchTemplateProblems(bench),
     ...proxyProblems(bench),
     ...workersProblems(bench),
+    ...configurationProblems(bench.spec.siteConfig),
   ];
 }
 

@@ -10,7 +10,7 @@ import { skipsCleanup } from '../../kit/annotations.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
 import { benchNames, isServiceIn, siteNames } from '../../kit/names.js';
 import type { KubeObject } from '../../kit/object.js';
-import { Stage } from '../../kit/stage.js';
+import { Stage } from '../../kit/synth.js';
 import type { AppSite } from '../../api/site.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { SiteDrop, type SiteDropProps } from './drop-job.js';

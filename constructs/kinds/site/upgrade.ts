@@ -2,6 +2,7 @@ import { MIGRATION_FAILED, RESTORE_FAILED } from '../../kit/constants.generated.
 import { imageNamed } from '../../frappe/image.js';
 import { benchesByTurn } from '../../frappe/indexes.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
+import type { BenchOffer } from '../../frappe/site-model.js';
 import type { StatusPart } from '../../frappe/tree-status.js';
 import type { AppBench } from '../../api/bench.js';
 import type { ConditionResult } from '../../kit/condition.js';
@@ -9,20 +10,27 @@ import type { Observation, ClusterReader } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
 import { keyOf } from '../../kit/object.js';
 import type { AppSite, SiteUpgrade } from '../../api/site.js';
-import type { SiteInputs, SiteUpgradeInputs } from './inputs.js';
 
 /** Reasons that a Job gives only while the site is closed. */
 export const CLOSED_REASONS = new Set<string>([MIGRATION_FAILED, RESTORE_FAILED]);
 
-/**
- * @param rolledOut whether the bench's own pods run the image
- * @returns undefined where the site's data is of the bench's image, or where the site has no data
- * yet
- */
+/** The way of a site from the image that its data is of to the one of its bench. */
+export interface SiteUpgradeInputs {
+  readonly from: string;
+  readonly to: string;
+  /** Whether its turn has come: until then the site's own tree stays on the image before. */
+  readonly started: boolean;
+  /** Whether the site is known to be closed. */
+  readonly closed: boolean;
+  /** Why the site cannot be opened again yet, after its migration. */
+  readonly reopenBlockedReason: string | undefined;
+}
+
+/** Undefined where the site's data is of the bench's image, or where the site has no data yet. */
 export function resolveUpgrade(
   site: AppSite,
   bench: BenchModel,
-  rolledOut: boolean,
+  offer: BenchOffer,
   reader: ClusterReader,
 ): SiteUpgradeInputs | undefined {
   const { image: from, upgrade } = site.status ?? {};
@@ -30,6 +38,8 @@ export function resolveUpgrade(
   if (from === undefined || (from === to && !isChanged(upgrade))) return undefined;
   const key = keyOf(bench.namespace, site.metadata.name);
   const hasTurn = reader.list(benchesByTurn, key, turnOf).includes(`${bench.name} ${to}`);
+  // Whether the bench's own pods run the image.
+  const rolledOut = offer.ready && offer.image === to;
   const waitsForBench = site.spec.workloads === 'Shared' && !rolledOut;
   return {
     from,
@@ -60,7 +70,10 @@ export function benchBefore(
   return { ...model, image: imageNamed(from, bench.spec) };
 }
 
-type Observed = Observation<AppSite, SiteInputs>;
+type Observed = Observation<
+  AppSite,
+  { readonly bench: BenchModel; readonly upgrade: SiteUpgradeInputs | undefined }
+>;
 
 /** What an upgrade adds to a site's status. */
 export function evaluateUpgrade(observation: Observed): StatusPart {

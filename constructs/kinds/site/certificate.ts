@@ -1,54 +1,33 @@
-import type { BenchModel } from '../../frappe/bench-model.js';
-import {
-  resolveIssuer,
-  servesCertManager,
-  type CertificateIssuer,
-} from '../../integrations/cert-manager/issuer.js';
+import type { AppSite } from '../../api/site.js';
+import type { StatusPart } from '../../frappe/tree-status.js';
+import type { CertificateIssuer } from '../../integrations/cert-manager/issuer.js';
+import { accessHooks } from '../../integrations/index.js';
 import { conditionResult, type ConditionResult } from '../../kit/condition.js';
 import type { Health } from '../../kit/health.js';
-import type { Observation, ClusterReader } from '../../kit/kind.js';
+import type { Observation } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
-import { uidOf } from '../../kit/object.js';
-import type { AppSite } from '../../api/site.js';
+import type { SiteAccess, SiteTls } from './access.js';
+import { siteUrl } from './site-config.js';
 
-/** How the site's traffic is encrypted. */
-export interface SiteTlsInputs {
-  readonly secretName: string;
-  /** Who issues the certificate; undefined where the user provides the Secret. */
-  readonly issuer: CertificateIssuer | undefined;
-  /** Whether the cluster serves cert-manager's API. */
-  readonly certManager: boolean;
-  readonly secretExists: boolean;
-}
+type Observed = Pick<
+  Observation<AppSite, { readonly access: SiteAccess }>,
+  'resource' | 'inputs' | 'child'
+>;
 
-/** @returns undefined where the site has no TLS */
-export function resolveTls(
-  site: AppSite,
-  bench: BenchModel,
-  reader: ClusterReader,
-): SiteTlsInputs | undefined {
-  const { ingress } = site.spec;
-  if (!ingress?.enabled || !ingress.tls?.enabled) return undefined;
-  const { namespace = 'default', name } = site.metadata;
-  const secretName = ingress.tls.secretName ?? siteNames(name).tls;
-  const issuer = ingress.tls.certManagerIssuer ?? bench.domain.issuer;
+/** The address of a site, and the state of its certificate. */
+export function evaluateAccess(observation: Observed): StatusPart {
+  const { access } = observation.inputs;
+  const certificate = certificateCondition(observation);
   return {
-    secretName,
-    issuer:
-      issuer === undefined
-        ? undefined
-        : resolveIssuer(issuer, ingress.tls.issuerKind, namespace, reader),
-    certManager: servesCertManager(reader),
-    secretExists: reader.get('Secret', namespace, secretName, uidOf) !== undefined,
+    conditions: certificate ? [certificate] : [],
+    fields: { siteURL: siteUrl(certificate?.status === 'True', access.domain) },
   };
 }
 
 /** The condition of the certificate; undefined where the site has no TLS. */
-export function certificateCondition<F extends { readonly tls: SiteTlsInputs | undefined }>({
-  resource,
-  inputs: { tls },
-  child,
-}: Pick<Observation<AppSite, F>, 'resource' | 'inputs' | 'child'>): ConditionResult | undefined {
+function certificateCondition({ resource, inputs, child }: Observed): ConditionResult | undefined {
+  const { encrypted, route, tls } = inputs.access;
+  if (route !== undefined) return encrypted ? accessHooks([route])[0]?.certificate : undefined;
   if (!tls) return undefined;
   const { issuer } = tls;
   const certificate = child('Certificate', siteNames(resource.metadata.name).tls);
@@ -61,7 +40,7 @@ export function certificateCondition<F extends { readonly tls: SiteTlsInputs | u
 type State = Pick<ConditionResult, 'status' | 'reason' | 'message'>;
 
 /** Of a certificate that the user provides. */
-function givenState({ secretName, secretExists }: SiteTlsInputs): State {
+function givenState({ secretName, secretExists }: SiteTls): State {
   if (secretExists)
     return { status: 'True', reason: 'SecretFound', message: `Secret ${secretName}` };
   const message = `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls`;
@@ -70,7 +49,7 @@ function givenState({ secretName, secretExists }: SiteTlsInputs): State {
 
 /** Of a certificate that an issuer writes. */
 function issuedState(
-  { certManager, secretName, secretExists }: SiteTlsInputs,
+  { certManager, secretName, secretExists }: SiteTls,
   { kind, name, missing }: CertificateIssuer,
   health: Health | undefined,
 ): State {
