@@ -48,8 +48,9 @@ export interface AccessHook {
   /** The condition `CertificateReady` where they do, by HTTPS. */
   readonly certificate?: ConditionResult;
   /**
-   * Adds its objects to `scope`, and those that annotations of the Ingress name to `access.named`.
-   * @returns those annotations
+   * Adds its objects to `scope`. An object that an annotation of the Ingress names goes to
+   * `access.named`.
+   * @returns such annotations
    */
   add(scope: Construct, access: AccessProps): Readonly<Record<string, string>>;
 }

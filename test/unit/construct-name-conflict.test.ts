@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { resolveBench, nginxSites } from '../../constructs/kinds/bench/resolve.js';
+import { resolveBench } from '../../constructs/kinds/bench/resolve.js';
+import { nginxSites } from '../../constructs/kinds/bench/routed-sites.js';
 import { renderNginxConfig } from '../../constructs/kinds/bench/nginx-config.js';
 import { isOlder, type NameOwner } from '../../constructs/frappe/oldest-wins.js';
 import { Stalled } from '../../constructs/kit/errors.js';

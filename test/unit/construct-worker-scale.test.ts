@@ -298,11 +298,8 @@ suite('a ScaledObject of a user that is named like a Deployment of ours', () => 
     const urls = aSecret('urls');
     const redisConfig = { external: { urlsSecretRef: { name: 'urls' } } };
     const bench = aReadyBench({ workerAutoscaling: { short }, redisConfig });
-    const { foreignScalers } = names(bench, [
-      urls,
-      kedasHpa('demo-bench-worker-short'),
-    ]) as BenchInputs;
-    assert.deepEqual(foreignScalers, LEFT);
+    const { workloads } = names(bench, [urls, kedasHpa('demo-bench-worker-short')]) as BenchInputs;
+    assert.deepEqual(workloads.foreignScalers, LEFT);
   });
   test('has the number in the site’s spec', () => {
     const bench = aReadyBench({ workerAutoscaling: { short } });
@@ -316,7 +313,7 @@ suite('a ScaledObject of a user that is named like a Deployment of ours', () => 
   test('is taken for ours where we make one', () => {
     const bench = aReadyBench({ workerAutoscaling: { short } });
     const others = [secret, kedasHpa('demo-bench-worker-short')];
-    assert.deepEqual((names(bench, others) as BenchInputs).foreignScalers, {});
+    assert.deepEqual((names(bench, others) as BenchInputs).workloads.foreignScalers, {});
   });
 });
 

@@ -1,28 +1,18 @@
 import { evaluateConfiguration } from '../../configuration/evaluate.js';
 import { isSupported, untested } from '../../frappe/image.js';
 import { resolveApps } from '../../frappe/apps.js';
-import { scaleStatus } from '../../frappe/scale-status.js';
-import {
-  scaledToZero,
-  scalingCondition,
-  ownWorkersStatus,
-  scalingStatus,
-  type WorkerChildren,
-} from '../../frappe/worker-scaling.js';
 import { effectiveIds } from '../../frappe/security.js';
 import { mergeStatus, type StatusPart } from '../../frappe/tree-status.js';
 import { fieldsIgnored } from '../../frappe/without-effect.js';
-import { workerGroups } from '../../frappe/worker.js';
-import { kedaObstacle } from '../../integrations/keda/autoscaling.js';
 import type { ConditionResult } from '../../kit/condition.js';
 import type { StatusResult, Observation } from '../../kit/kind.js';
 import { benchNames } from '../../kit/names.js';
 import type { AppBench } from '../../api/bench.js';
 import { assetsOf, printingCondition } from './assets.js';
-import { benchWorkerScale } from './chart.js';
 import { evaluateBenchPhase } from './phase.js';
 import { databaseCondition } from './database-tls-failure.js';
-import { benchWorkersWanted, type BenchInputs } from './resolve.js';
+import type { BenchInputs } from './resolve.js';
+import { evaluateScaling } from './workloads.js';
 import { fieldsWithoutEffect } from './without-effect.js';
 import { upgradeCondition, upgradeStatus } from './upgrade.js';
 
@@ -34,7 +24,7 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
     { conditions: versionCondition(resource) },
     { conditions: fieldsIgnored(fieldsWithoutEffect(resource)) },
     evaluateScaling(observation),
-    { conditions: databaseCondition(inputs.tlsFailure) },
+    { conditions: databaseCondition(inputs.data.tlsFailure) },
     { conditions: metricsCondition(observation) },
     evaluateAssets(observation),
     evaluateConfiguration(observation, inputs.configuration),
@@ -44,7 +34,7 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
 
 /** What the spec and the sites say, and what is recorded of work where no part says that it was done. */
 function benchFields({ inputs, resource }: Observation<AppBench, BenchInputs>) {
-  const { model, siteCount } = inputs;
+  const { model, sites } = inputs;
   return {
     siteConfig: undefined,
     ids: resource.status?.ids ?? effectiveIds(model.security),
@@ -53,26 +43,7 @@ function benchFields({ inputs, resource }: Observation<AppBench, BenchInputs>) {
     upgrade: undefined,
     apps: model.apps,
     ignoredApps: resolveApps(resource).ignored,
-    sites: siteCount,
-  };
-}
-
-/** How the bench's workers scale. */
-function evaluateScaling(observation: Observation<AppBench, BenchInputs>): StatusPart {
-  const { resource, inputs } = observation;
-  const { keda, model } = inputs;
-  const workers = workersOf(observation);
-  const workerScaling = scalingStatus(workers);
-  const own = ownWorkersStatus(
-    workers,
-    model.workers.map(({ name }) => name),
-  );
-  const obstacle = kedaObstacle({ keda, externalRedis: model.redis.external });
-  const { gunicorn } = benchNames(resource.metadata.name);
-  return {
-    conditions: scalingCondition(workers, obstacle, scaledGroups(observation)),
-    fields: { workerScaling, workers: own, ...scaleStatus(observation, resource, gunicorn) },
-    reconcileAgain: scaledToZero(workerScaling, own).join() !== inputs.scaledToZero.join(),
+    sites: sites.count,
   };
 }
 
@@ -101,13 +72,6 @@ function evaluateUpgrade(observation: Observation<AppBench, BenchInputs>): Statu
       upgrade: upgrade && upgradeStatus(upgrade, prepared),
     },
   };
-}
-
-/** The workers that autoscaling is enabled for. */
-function scaledGroups({ resource, inputs }: Observation<AppBench, BenchInputs>): readonly string[] {
-  return workerGroups(inputs.model.workers)
-    .map(({ name }) => name)
-    .filter((group) => benchWorkersWanted(resource, inputs, group).scaling?.enabled);
 }
 
 /** Only a failure is reported, not an exporter that starts. */
@@ -142,14 +106,4 @@ function versionCondition({ spec }: AppBench): readonly ConditionResult[] {
       message: `spec.frameworkVersion: ${untested(spec.frameworkVersion)}`,
     },
   ];
-}
-
-function workersOf(observation: Observation<AppBench, BenchInputs>): WorkerChildren {
-  const { resource, inputs, child } = observation;
-  return {
-    name: benchNames(resource.metadata.name).worker,
-    scale: (queue) => benchWorkerScale(resource, inputs, queue),
-    foreign: inputs.foreignScalers,
-    child,
-  };
 }

@@ -7,6 +7,7 @@ import {
   type CertificateIssuer,
 } from '../../integrations/cert-manager/issuer.js';
 import { INTEGRATIONS } from '../../integrations/index.js';
+import type { Integration } from '../../kit/integration.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
 import { uidOf } from '../../kit/object.js';
@@ -42,21 +43,33 @@ export function resolveAccess(site: AppSite, bench: BenchModel, reader: ClusterR
   const hosts = publicHosts(site.spec, bench.domain.suffix);
   const encrypted = ingress?.enabled === true && ingress.tls?.enabled === true;
   const served = INTEGRATIONS.filter(({ access }) => access && reader.serves(access.kind));
-  const request = {
-    className: ingress?.className ?? bench.domain.ingressClassName,
-    certificateInSecret: encrypted && hasCertificateInSecret(site, bench, reader),
-  };
-  const route = ingress?.enabled
-    ? served.find(({ access }) => access?.replacesIngress?.(request))
-    : undefined;
+  const route = ingress?.enabled ? routeOf(site, { bench, encrypted, served }, reader) : undefined;
   return {
     domain: hosts[0] ?? siteName,
     hosts,
     encrypted,
-    tls: encrypted && !route ? resolveTls(site, bench, reader) : undefined,
-    route: route?.name,
+    tls: encrypted && route === undefined ? resolveTls(site, bench, reader) : undefined,
+    route,
     integrations: served.flatMap(({ name, access }) => (access?.replacesIngress ? [] : [name])),
   };
+}
+
+/** The integration that serves the site in place of an Ingress. */
+function routeOf(
+  site: AppSite,
+  props: {
+    readonly bench: BenchModel;
+    readonly encrypted: boolean;
+    readonly served: readonly Integration[];
+  },
+  reader: ClusterReader,
+): string | undefined {
+  const { bench, encrypted, served } = props;
+  const request = {
+    className: site.spec.ingress?.className ?? bench.domain.ingressClassName,
+    certificateInSecret: encrypted && hasCertificateInSecret(site, bench, reader),
+  };
+  return served.find(({ access }) => access?.replacesIngress?.(request))?.name;
 }
 
 /** Whether the spec names a Secret or an issuer, or the Secret by its default name exists. */

@@ -15,14 +15,14 @@ import { longHost, takenHosts } from './taken-hosts.js';
 /** What a site's spec is held against. */
 export interface OfferedBench {
   readonly bench: BenchModel;
-  /** The apps of the image before, until the site's turn comes to be upgraded. */
+  /** The apps of the previous image, while the site waits for its turn to be upgraded. */
   readonly keptApps: readonly string[];
 }
 
 /**
- * All that is wrong with a site's spec. A name that is taken comes first, so that no other mistake
- * hides it from admission.
- * @param offered undefined where there is no bench: then nothing is said that depends on it
+ * Every mistake in a site's spec. A name that is taken is the first, so that no other mistake hides it
+ * from admission.
+ * @param offered undefined where there is no bench: then only the spec itself is judged
  */
 export function siteRefusals(
   site: AppSite,
@@ -51,7 +51,7 @@ export function siteRefusals(
   ];
 }
 
-/** The apps of a site: those that its spec names, else those of its bench. */
+/** The apps of a site: its spec names them, or they are all apps of its bench. */
 export function appsOf({ spec }: AppSite, { bench, keptApps }: OfferedBench): readonly string[] {
   if (keptApps.length > 0) return keptApps;
   return spec.apps?.map(({ name }) => name) ?? bench.apps;
