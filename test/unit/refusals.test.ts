@@ -102,7 +102,7 @@ suite('the reason is that of the first refusal', () => {
     } catch (error) {
       assert.ok(error instanceof Stalled);
       assert.equal(error.reason, 'NameTaken');
-      assert.equal(error.releasesNames, true);
+      assert.equal(error.losesNames, true);
       assert.match(
         error.message,
         /^metadata\.name: .*; spec\.siteConfig\[0\]: .*; spec\.apps\[0\]/,

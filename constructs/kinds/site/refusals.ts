@@ -22,7 +22,7 @@ export interface OfferedBench {
 /**
  * Every mistake in a site's spec. A name that is taken is the first, so that no other mistake hides it
  * from admission.
- * @param offered undefined where there is no bench: then only the spec itself is judged
+ * @param offered undefined where there is no bench: then only the spec itself is checked
  */
 export function siteRefusals(
   site: AppSite,
