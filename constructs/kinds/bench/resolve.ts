@@ -1,6 +1,6 @@
 import type { AppBench } from '../../api/bench.js';
 import { syncConfiguration, type ConfigurationSync } from '../../configuration/sync.js';
-import { benchModel, type BenchModel } from '../../frappe/bench-model.js';
+import { modelOfValid, type BenchModel } from '../../frappe/bench-model.js';
 import { databaseOperatorServer } from '../../frappe/database-operator-server.js';
 import { runAgainOf } from '../../kit/annotations.js';
 import { COMMON_CONFIG_FILE } from '../../kit/constants.generated.js';
@@ -50,7 +50,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
 }
 
 function modelOf(bench: AppBench, reader: ClusterReader): BenchModel {
-  const model = benchModel(bench, reader);
+  const model = modelOfValid(bench, reader);
   if (bench.spec.dbConfig.mode !== 'operator') return model;
   return { ...model, database: databaseOperatorServer(bench, model, reader).server };
 }

@@ -1,7 +1,7 @@
 import type { BenchModel } from '../../frappe/bench-model.js';
 import type { DatabaseServer, SecretKey } from '../../frappe/database.js';
 import { DEFAULT_PORTS, ROOT_USERS, serverTlsPlan } from '../../frappe/bench-model.js';
-import { invalid, refuse, type Problem } from '../../kit/errors.js';
+import type { Problem } from '../../kit/errors.js';
 import { databaseName, serviceHost, siteNames } from '../../kit/names.js';
 import type { AppSite } from '../../api/site.js';
 
@@ -14,12 +14,8 @@ export interface SiteDatabasePlan {
   readonly password: SecretKey;
 }
 
-/**
- * Decides about a site's database.
- * @throws Stalled where the bench has no server for the mode
- */
+/** Decides about a site's database. The bench is known to have a server for its mode. */
 export function databasePlan(site: AppSite, bench: BenchModel): SiteDatabasePlan {
-  refuse(invalid(unsupportedMode(site, bench)));
   const { mode, secretRef, name } = site.spec.dbConfig;
   const names = siteNames(site.metadata.name);
   return {

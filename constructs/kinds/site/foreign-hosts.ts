@@ -35,6 +35,15 @@ interface SiteOwner extends HostOwner {
   readonly aliases: readonly string[];
 }
 
+/** As `foreignHosts`, of a site with an Ingress: without one it takes no visitors. */
+export function takenElsewhere(
+  site: AppSite,
+  suffix: string | undefined,
+  reader: ClusterReader,
+): readonly Problem[] {
+  return site.spec.ingress?.enabled ? foreignHosts(site, suffix, reader) : [];
+}
+
 /**
  * The public host names of a site that another namespace has, and does not share: an Ingress with one
  * of them would take its visitors. The one that serves the host name keeps it, then the one whose

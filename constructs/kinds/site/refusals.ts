@@ -9,12 +9,14 @@ import { invalid, refusals, type Problem, type Refusal } from '../../kit/errors.
 import type { ClusterReader } from '../../kit/kind.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
 import { unsupportedMode } from './database.js';
-import { foreignHosts } from './foreign-hosts.js';
+import { takenElsewhere } from './foreign-hosts.js';
 import { longHost, takenHosts } from './taken-hosts.js';
 
 /** What a site's spec is held against. */
 export interface OfferedBench {
   readonly bench: BenchModel;
+  /** The apps of the site. */
+  readonly apps: readonly string[];
   /** The apps of the previous image, while the site waits for its turn to be upgraded. */
   readonly keptApps: readonly string[];
 }
@@ -22,51 +24,38 @@ export interface OfferedBench {
 /**
  * Every mistake in a site's spec. A name that is taken is the first, so that no other mistake hides it
  * from admission.
- * @param offered undefined where there is no bench: then only the spec itself is checked
+ * @param offered undefined where the site has no bench: then only the spec itself is checked
  */
 export function siteRefusals(
   site: AppSite,
   offered: OfferedBench | undefined,
   reader: ClusterReader,
 ): readonly Refusal[] {
+  const { benchRef, siteConfig } = site.spec;
+  const group = { benchName: benchRef.name, metadataKeys: metadataKeysOf(site) };
   const name = takenName(site, 'AppBench', reader);
-  const { siteConfig, ingress } = site.spec;
-  const own = [...templateProblems(site), ...configurationProblems(siteConfig)];
+  const own = [...siteTemplateProblems(site.spec, group), ...configurationProblems(siteConfig)];
   if (!offered) return [...name, ...invalid(own)];
-  const { bench } = offered;
-  const { suffix } = bench.domain;
+  const { suffix } = offered.bench.domain;
   return [
     ...name,
     ...refusals('DuplicateSiteName', takenHosts(site, suffix, reader)),
-    ...refusals('HostTaken', ingress?.enabled ? foreignHosts(site, suffix, reader) : []),
-    ...invalid([
-      ...own,
-      ...longHost(site, suffix),
-      ...unknownWorkers(site, bench),
-      ...settingProblems(bench.database.provider, site.spec.dbConfig.settings),
-      ...unsupportedMode(site, bench),
-      ...unknownApps(site, offered),
-      ...loginProblems(site, offered),
-    ]),
+    ...refusals('HostTaken', takenElsewhere(site, suffix, reader)),
+    ...invalid([...own, ...longHost(site, suffix), ...problemsOnBench(site, offered)]),
   ];
 }
 
-/** The apps of a site: its spec names them, or they are all apps of its bench. */
-export function appsOf({ spec }: AppSite, { bench, keptApps }: OfferedBench): readonly string[] {
-  if (keptApps.length > 0) return keptApps;
-  return spec.apps?.map(({ name }) => name) ?? bench.apps;
-}
-
-function templateProblems(site: AppSite): readonly Problem[] {
-  return siteTemplateProblems(site.spec, {
-    benchName: site.spec.benchRef.name,
-    metadataKeys: metadataKeysOf(site),
-  });
-}
-
-function loginProblems(site: AppSite, offered: OfferedBench): readonly Problem[] {
+/** What does not fit the site's bench. */
+function problemsOnBench(site: AppSite, offered: OfferedBench): readonly Problem[] {
+  const { bench, apps } = offered;
   const login = firstLoginOf(site);
-  return login ? firstLoginProblems(login, appsOf(site, offered)) : [];
+  return [
+    ...unknownWorkers(site, bench),
+    ...unknownApps(site, offered),
+    ...settingProblems(bench.database.provider, site.spec.dbConfig.settings),
+    ...unsupportedMode(site, bench),
+    ...(login ? firstLoginProblems(login, apps) : []),
+  ];
 }
 
 /** Numbers of workers that the bench does not have. */

@@ -1,7 +1,7 @@
 import type { AppSite } from '../../api/site.js';
 import { firstLoginOf } from '../../configuration/first-login.js';
 import { syncConfiguration, type ConfigurationSync } from '../../configuration/sync.js';
-import { benchModel, invalidBench, type BenchModel } from '../../frappe/bench-model.js';
+import { invalidBench, modelOfValid, type BenchModel } from '../../frappe/bench-model.js';
 import { databaseOperatorServer } from '../../frappe/database-operator-server.js';
 import { benchOffer, withTemplates, type BenchOffer } from '../../frappe/site-model.js';
 import { runAgainOf } from '../../kit/annotations.js';
@@ -12,7 +12,7 @@ import { resolveAccess, type SiteAccess } from './access.js';
 import { resolveData, type SiteData } from './data.js';
 import { requireDatabaseOperator } from './database-ready.js';
 import { initRun, type SiteInitInputs } from './init-job.js';
-import { appsOf, siteRefusals } from './refusals.js';
+import { siteRefusals, type OfferedBench } from './refusals.js';
 import { benchBefore, resolveUpgrade, type SiteUpgradeInputs } from './upgrade.js';
 import { resolveWorkloads, type SiteWorkloads } from './workloads.js';
 
@@ -41,20 +41,46 @@ export interface SiteInputs {
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */
 export function resolveSite(site: AppSite, reader: ClusterReader): SiteInputs {
-  const offer = requireBench(site, reader);
-  const model = benchModel(offer.bench, reader);
+  const { namespace = 'default' } = site.metadata;
+  const { name } = site.spec.benchRef;
+  const offer = reader.get('AppBench', namespace, name, benchOffer);
+  const unusable = offer ? invalidBench(offer.bench) : [];
+  const plan = offer && unusable.length === 0 ? planOn(offer, site, reader) : undefined;
+  refuse([...siteRefusals(site, plan?.offered, reader), ...unusable]);
+  if (plan) return resolveOn(plan, site, reader);
+  const message = `spec.benchRef.name: there is no AppBench "${name}" in namespace ${namespace}`;
+  throw new Waiting('BenchMissing', message);
+}
+
+/** What a site runs on: until its turn to be upgraded, the bench with the image before. */
+interface SitePlan {
+  readonly offer: BenchOffer;
+  readonly offered: OfferedBench;
+  readonly upgrade: SiteUpgradeInputs | undefined;
+}
+
+function planOn(offer: BenchOffer, site: AppSite, reader: ClusterReader): SitePlan {
+  const model = modelOfValid(offer.bench, reader);
   const upgrade = resolveUpgrade(site, model, offer, reader);
-  const waitsForTurn = upgrade?.started === false;
-  const running = waitsForTurn ? benchBefore(model, offer.bench, upgrade.from) : model;
+  const apps = site.spec.apps?.map(({ name }) => name) ?? model.apps;
+  if (upgrade?.started !== false) {
+    return { offer, offered: { bench: model, apps, keptApps: [] }, upgrade };
+  }
   // Added apps are in the new image only.
-  const offered = { bench: running, keptApps: waitsForTurn ? (site.status?.apps ?? []) : [] };
-  refuse(siteRefusals(site, offered, reader));
-  const { bench, notReady } = withServer(site, offer, running, reader);
+  const keptApps = site.status?.apps ?? [];
+  const bench = benchBefore(model, offer.bench, upgrade.from);
+  const offered = { bench, apps: keptApps.length > 0 ? keptApps : apps, keptApps };
+  return { offer, offered, upgrade };
+}
+
+function resolveOn(plan: SitePlan, site: AppSite, reader: ClusterReader): SiteInputs {
+  const { offer, offered, upgrade } = plan;
+  const { bench, notReady } = withServer(site, offer, offered.bench, reader);
   const data = resolveData(site, bench, reader);
   const inputs = {
     bench: withTemplates(bench, site.spec),
     upgrade,
-    apps: appsOf(site, offered),
+    apps: offered.apps,
     data,
     access: resolveAccess(site, bench, reader),
     workloads: resolveWorkloads(site, bench, reader),
@@ -63,18 +89,6 @@ export function resolveSite(site: AppSite, reader: ClusterReader): SiteInputs {
     runAgain: runAgainOf(site),
   };
   return { ...inputs, configuration: resolveConfiguration(site, inputs, reader) };
-}
-
-/** @throws Waiting where the bench does not exist; Stalled where it, or the site's spec, is invalid */
-function requireBench(site: AppSite, reader: ClusterReader): BenchOffer {
-  const { namespace = 'default' } = site.metadata;
-  const { name } = site.spec.benchRef;
-  const offer = reader.get('AppBench', namespace, name, benchOffer);
-  const unusable = offer ? invalidBench(offer.bench) : [];
-  if (offer && unusable.length === 0) return offer;
-  refuse([...siteRefusals(site, undefined, reader), ...unusable]);
-  const message = `spec.benchRef.name: there is no AppBench "${name}" in namespace ${namespace}`;
-  throw new Waiting('BenchMissing', message);
 }
 
 /**
