@@ -22,18 +22,32 @@ const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
 let cluster: Cluster;
 let operators: ProxiedOperators;
+/** Where the events of sites come late, once its sites are Ready. */
+let lateSites: Place;
 /** Where other events come late. */
 let others: Place;
 /** Where the events of benches come late, once the bench is Ready. */
 let lateBench: Place;
+/** What comes before the writes of a test, by the site whose status they are of. */
+const rules = new Map<string, Rule>();
 before(async () => {
   cluster = await startCluster({ audit: true });
   operators = new ProxiedOperators(cluster);
-  [others, lateBench] = await Promise.all([
+  [lateSites, others, lateBench] = await Promise.all([
+    place(
+      aSite('changed', { bench: 'b', componentReplicas: few }),
+      aSite('deleted', { bench: 'b', componentReplicas: few }),
+      aSite('dropped', { bench: 'b', workloads: 'Shared', deletionPolicy: 'Delete' }),
+    ),
     place(aSite('s', { bench: 'b', componentReplicas: few })),
     place(),
   ]);
   lateBench.proxy.watchDelay = slow('appbenchs');
+  lateSites.proxy.watchDelay = slow('appsites');
+  lateSites.proxy.rule = (call) => {
+    const site = /\/appsites\/([^/]+)\/status$/.exec(call.path)?.[1] ?? '';
+    return rules.get(site)?.(call);
+  };
 });
 after(async () => {
   await operators.stop();
@@ -77,6 +91,40 @@ function inFrontOf(ending: string, words: string, work: () => Promise<unknown>):
 const isReady = '"phase":"Ready"';
 
 describe('where the watch is later than the answers to our own writes', { concurrency: 4 }, () => {
+  test('a change of a spec in the answer to our own write is not lost', async () => {
+    const { namespace } = lateSites;
+    const [site, cpu] = ['changed', '250m'];
+    const change = inFrontOf(`/appsites/${site}/status`, isReady, () =>
+      cluster.patch('AppSite', namespace, site, {
+        spec: { componentResources: { gunicorn: { requests: { cpu } } } },
+      }),
+    );
+    rules.set(site, change);
+    // Something that makes the operator write a status.
+    await cluster.patch('AppSite', namespace, site, {
+      spec: { componentReplicas: { gunicorn: 2 } },
+    });
+    const path = 'spec.template.spec.containers[0].resources.requests.cpu';
+    await cluster.becomes('Deployment', namespace, `${site}-gunicorn`, {
+      what: 'has its resources',
+      check: (live) => Object.is(at(live, path), cpu),
+    });
+    await cluster.ready('AppSite', namespace, site);
+  });
+
+  test('a deletion in the answer to our own write is not lost', async () => {
+    const { namespace } = lateSites;
+    const site = 'deleted';
+    const deletion = inFrontOf(`/appsites/${site}/status`, isReady, () =>
+      cluster.delete('AppSite', namespace, site),
+    );
+    rules.set(site, deletion);
+    await cluster.patch('AppSite', namespace, site, {
+      spec: { componentReplicas: { gunicorn: 2 } },
+    });
+    await cluster.deleted('AppSite', namespace, site);
+  });
+
   test('a status that a user corrects before our own write keeps the correction', async () => {
     const { namespace, proxy } = lateBench;
     const ids = '2000/0/0';
@@ -158,6 +206,21 @@ describe('where the watch is later than the answers to our own writes', { concur
         Object.is(status?.['observedGeneration'], 2) && status?.['phase'] === 'Ready',
     });
     assert.deepEqual(wrong, []);
+  });
+
+  test('a deleted site is not reconciled again', async () => {
+    const { namespace } = lateSites;
+    await cluster.delete('AppSite', namespace, 'dropped');
+    await cluster.deleted('AppSite', namespace, 'dropped');
+    // The watch of Jobs has its event before the watch of sites.
+    await sleep(2 * LATE_MS);
+    // The garbage collector takes the drop Job, at its own pace.
+    await cluster.deleted('Job', namespace, 'dropped-drop');
+    const drops = (await cluster.calls({ namespace })).filter(
+      ({ objectRef, responseStatus }) =>
+        objectRef?.name === 'dropped-drop' && responseStatus?.code === 201,
+    );
+    assert.equal(drops.length, 1);
   });
 
   test('a site releases its names to an older bench that is observed later', async () => {
