@@ -1,6 +1,5 @@
 import { bench } from './kinds/bench/index.js';
 import { backup } from './kinds/backup/index.js';
-import { benchConfiguration, siteConfiguration } from './configuration/batch.js';
 import { documents } from './batches/documents/batch.js';
 import { dashboard } from './kinds/dashboard/index.js';
 import { dashboardChart } from './kinds/dashboard-chart/index.js';
@@ -31,7 +30,7 @@ export const KINDS: readonly AnyKind[] = [
 export type AnyBatch = Batch;
 
 /** Work that resources of several kinds request together. */
-export const BATCHES: readonly AnyBatch[] = [documents, siteConfiguration, benchConfiguration].map(
+export const BATCHES: readonly AnyBatch[] = [documents].map(
   (batch) => batch as unknown as AnyBatch,
 );
 

@@ -153,7 +153,9 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
     countJob(metrics, before, after);
     enqueue(owner, 'now');
   };
-  const children = new ChildCache(metadataKeys, onChild, onInvalid);
+  const children = new ChildCache(metadataKeys, onChild, onInvalid, {
+    batches: new Set(batches.map(({ name }) => name)),
+  });
   const stores = kinds.map(({ definition }) => {
     const { kind } = definition;
     const batchesOfKind = batches.filter(({ owner }) => owner === kind);

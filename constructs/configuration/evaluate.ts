@@ -1,24 +1,41 @@
 import type { SiteConfigStatus } from '../kit/api.js';
 import { conditionResult, type ConditionResult } from '../kit/condition.js';
+import { matchingItems, reasonIn, resultEntries, shortText } from '../kit/job-result.js';
 import { defined } from '../kit/json/defined.js';
-import type { Observation, StatusResult } from '../kit/kind.js';
-import { decide, type Policy } from '../kit/policy.js';
+import type { JobRun, Observation, StatusResult } from '../kit/kind.js';
 import type { FirstLogin } from './first-login.js';
-import type { ConfigurationResult } from './request.js';
 import { CONFIGURATION_APPLIED, type ConfigurationSync, type ConfiguredResource } from './sync.js';
 
 /** What the declared keys add to the status of a resource. */
 export interface ConfigurationEvaluation extends Required<
-  Pick<StatusResult, 'conditions' | 'fields' | 'reconcileAgain' | 'batchObjects'>
+  Pick<StatusResult, 'conditions' | 'fields' | 'reconcileAgain'>
 > {
   /** Why the resource is not ready: it has never had its keys. */
   readonly notReady: string | undefined;
+  /** The result of the Job, where it has just ended. */
+  readonly result: ConfigurationResult | undefined;
 }
 
-interface Context extends ConfigurationSync {
+/** What the Job of a run says. */
+export interface ConfigurationResult {
+  readonly outcome: 'Changed' | 'Unchanged' | 'Failed';
+  /** One CamelCase word; undefined where nothing failed. */
+  readonly reason: string | undefined;
+  readonly message: string;
+  /** The keys that differed in the file. */
+  readonly keys: readonly string[];
+  /** When the Job ended, RFC 3339. */
+  readonly time: string;
+}
+
+interface Context {
+  readonly sync: ConfigurationSync;
   readonly before: SiteConfigStatus | undefined;
+  readonly result: ConfigurationResult | undefined;
   readonly keys: readonly string[];
   readonly last: ConditionResult | undefined;
+  /** The Job that makes no progress, and why. */
+  readonly stuck: { readonly reason: string; readonly message: string } | undefined;
   /** Whether the Job may run: the file exists. */
   readonly prepared: boolean;
   /** Whether every workload runs what the tree says. */
@@ -30,47 +47,30 @@ interface Evaluated {
   readonly status: SiteConfigStatus | undefined;
 }
 
-const NOTHING: ConfigurationEvaluation = {
-  conditions: [],
-  fields: {},
-  reconcileAgain: false,
-  batchObjects: [],
-  notReady: undefined,
-};
+const OUTCOMES = ['Changed', 'Unchanged', 'Failed'] as const;
+const MAX_MESSAGE = 1024;
+const KEY = /^[\w.-]{1,255}$/;
+const MAX_KEYS = 128;
 
 /** What the declared keys add to a status. */
 export function evaluateConfiguration<R extends ConfiguredResource, F>(
   observation: Observation<R, F>,
   sync: ConfigurationSync | undefined,
 ): ConfigurationEvaluation {
-  if (!sync) return NOTHING;
+  if (!sync) {
+    return { conditions: [], fields: {}, reconcileAgain: false, notReady: undefined, result: undefined }; // prettier-ignore
+  }
   const context = contextOf(observation, sync);
-  const { prepared } = context;
-  const { condition, status: siteConfig } = decide(POLICIES, context);
+  const { prepared, result } = context;
+  const { condition, status: siteConfig } = evaluated(context);
   const isReported = sync.first && prepared && condition?.status === 'False';
   return {
     conditions: condition ? [condition] : [],
     fields: { siteConfig },
     // The next comparison is scheduled from now on.
-    reconcileAgain: sync.result !== undefined && !sync.missing,
-    batchObjects: sync.wanted && !sync.missing && prepared ? [sync.wanted] : [],
+    reconcileAgain: result !== undefined,
     notReady: isReported ? condition.message : undefined,
-  };
-}
-
-function contextOf<R extends ConfiguredResource, F>(
-  { resource, pending, complete }: Observation<R, F>,
-  sync: ConfigurationSync,
-): Context {
-  const before = resource.status?.siteConfig;
-  const init = pending.find(({ kind, name }) => kind === 'Job' && name === sync.initJob);
-  return {
-    ...sync,
-    before,
-    keys: (resource.spec.siteConfig ?? []).map(({ key }) => key).sort(),
-    last: conditionBefore(resource),
-    prepared: !init || (init.health.state === 'Failed' && before !== undefined),
-    rolledOut: complete && !pending.some(({ kind }) => kind === 'Deployment'),
+    result,
   };
 }
 
@@ -80,117 +80,173 @@ export function configurationBlock(sync: ConfigurationSync | undefined): string 
   return sync.missing ? missingMessage(sync) : `waiting for Job ${sync.job}`;
 }
 
-const POLICIES: readonly Policy<Context, Evaluated>[] = [
-  {
-    applies: ({ missing }) => missing !== undefined,
-    result: (context) => ({
-      condition: conditionResult(
-        CONFIGURATION_APPLIED,
-        'False',
-        context.missing?.kind === 'ConfigMap' ? 'ConfigMapMissing' : 'SecretMissing',
-        missingMessage(context),
-      ),
-      status: context.before,
-    }),
-  },
-  {
-    applies: ({ result }) => result?.outcome === 'Failed',
-    result({ result, before, hash, init }) {
-      const { message = '', time = '' } = result ?? {};
-      const isMissing = result?.reason === 'KeyMissing';
-      const invalid = result?.reason === 'SetupFailed' ? 'SetupFailed' : 'ValueInvalid';
-      const reason = isMissing ? 'KeyMissing' : invalid;
-      const failed = { hash, init, lastSyncTime: time, outcome: 'Failed' } as const;
-      return {
-        condition: conditionResult(
-          CONFIGURATION_APPLIED,
-          'False',
-          reason,
-          `${message}; no key was changed`,
-        ),
-        status: { keys: [], ...before, ...failed },
-      };
-    },
-  },
-  {
-    // All keys are removed.
-    applies: ({ result, keys, login }) =>
-      result !== undefined && keys.length === 0 && !login?.setup && !login?.sso?.length,
-    // Processes that have read a removed key at their start get another hash, and restart.
-    result: () => ({ status: undefined }),
-  },
-  {
-    applies: ({ result }) => result !== undefined,
-    result(context) {
-      const { result } = context;
-      const status = result && appliedStatus(context, result);
-      return status ? { condition: applied(context, status), status } : { status };
-    },
-  },
-  {
-    // An earlier result holds.
-    applies: ({ known }) => known,
-    result(context) {
-      const { before, last, rolledOut } = context;
-      // What is known was recorded.
-      if (!before) return { status: undefined };
-      if (before.outcome === 'Failed') {
-        return { ...(last ? { condition: last } : {}), status: before };
-      }
-      const { restarting, ...rest } = before;
-      const status = restarting && !rolledOut ? { ...rest, restarting } : rest;
-      return { condition: applied(context, status), status };
-    },
-  },
-  {
-    // Waiting for the Job.
-    applies: () => true,
-    result({ stuck, job, initJob, prepared, before, file, login }) {
-      const purpose = login ? 'configure the site' : `set the keys of ${file}`;
-      const waiting = `waiting for Job ${prepared ? job : initJob} to ${purpose}`;
-      return {
-        condition: conditionResult(
-          CONFIGURATION_APPLIED,
-          'False',
-          stuck?.reason ?? 'Applying',
-          stuck?.message ?? waiting,
-        ),
-        status: before,
-      };
-    },
-  },
-];
+function contextOf<R extends ConfiguredResource, F>(
+  { resource, pending, advisory, complete, runs }: Observation<R, F>,
+  sync: ConfigurationSync,
+): Context {
+  const before = resource.status?.siteConfig;
+  const init = pending.find(({ kind, name }) => kind === 'Job' && name === sync.initJob);
+  return {
+    sync,
+    before,
+    result: resultOf(sync, runs),
+    keys: (resource.spec.siteConfig ?? []).map(({ key }) => key).sort(),
+    last: conditionBefore(resource),
+    stuck: stuckJob(sync, advisory),
+    prepared: !init || (init.health.state === 'Failed' && before !== undefined),
+    rolledOut: complete && !pending.some(({ kind }) => kind === 'Deployment'),
+  };
+}
 
-function appliedStatus(context: Context, { time }: ConfigurationResult): SiteConfigStatus {
-  const { before, hash, init, keys, restart } = context;
+/** What the Job of the wanted run says; undefined where it has not ended. */
+function resultOf(
+  { run, job }: ConfigurationSync,
+  runs: readonly JobRun[],
+): ConfigurationResult | undefined {
+  const ended = runs.find((one) => one.name === job && one.run === run);
+  if (run === undefined || ended?.state !== 'Succeeded' || !ended.completionTime) return undefined;
+  return parsedResult(run, ended.message, ended.completionTime);
+}
+
+/**
+ * The result in the termination message of `site_configuration.py`: `{"results": {"<run>": [outcome,
+ * reason, message, keys]}}`. Any other message is a failure.
+ */
+export function parsedResult(
+  run: string,
+  termination: string | undefined,
+  time: string,
+): ConfigurationResult {
+  const [reported, code, why, keys] = entryOf(run, termination);
+  const outcome = OUTCOMES.find((known) => known === reported);
+  if (!outcome) {
+    const message = 'its termination message is missing or has no result; it is tried again';
+    return { outcome: 'Failed', reason: 'JobFailed', message, keys: [], time };
+  }
+  return {
+    outcome,
+    reason: reasonIn(code),
+    message: shortText(why, MAX_MESSAGE) ?? '',
+    keys: matchingItems(keys, KEY, MAX_KEYS),
+    time,
+  };
+}
+
+function entryOf(run: string, message = ''): readonly unknown[] {
+  try {
+    return resultEntries(message).find(([id]) => id === run)?.[1] ?? [];
+  } catch {
+    return [];
+  }
+}
+
+function stuckJob(
+  { job }: ConfigurationSync,
+  advisory: Observation<ConfiguredResource, unknown>['advisory'] = [],
+): Context['stuck'] {
+  const found = advisory.find(({ kind, name }) => kind === 'Job' && name === job);
+  if (!found) return undefined;
+  const { health, why } = found;
+  if (health.state === 'Failed') {
+    return { reason: 'JobFailed', message: `Job ${job}: ${why ?? health.message}` };
+  }
+  return why === undefined ? undefined : { reason: 'JobWaiting', message: `Job ${job}: ${why}` };
+}
+
+function evaluated(context: Context): Evaluated {
+  const { sync, before, result } = context;
+  if (sync.missing) {
+    const reason = sync.missing.kind === 'ConfigMap' ? 'ConfigMapMissing' : 'SecretMissing';
+    return { condition: notApplied(reason, missingMessage(sync)), status: before };
+  }
+  if (result) return ended(context, result);
+  return sync.run === undefined || sync.known ? earlier(context) : waiting(context);
+}
+
+function ended(context: Context, result: ConfigurationResult): Evaluated {
+  const { sync, keys } = context;
+  if (result.outcome === 'Failed') return failed(context, result);
+  // Processes that have read a removed key at their start get another hash, and restart.
+  if (keys.length === 0 && !sync.login?.setup && !sync.login?.sso?.length) {
+    return { status: undefined };
+  }
+  const status = appliedStatus(context, result);
+  return { condition: applied(context, status), status };
+}
+
+function failed({ sync, before }: Context, result: ConfigurationResult): Evaluated {
+  const { hash, init, job } = sync;
+  const { reason, message, time } = result;
+  const last = { hash, init, lastSyncTime: time, outcome: 'Failed' } as const;
+  const status: SiteConfigStatus = { keys: [], ...before, ...last };
+  const unchanged = `${message}; no key was changed`;
+  switch (reason) {
+    case 'JobFailed':
+      return { condition: notApplied('JobFailed', `Job ${job}: ${message}`), status };
+    case 'KeyMissing':
+      return { condition: notApplied('KeyMissing', unchanged), status };
+    case 'SetupFailed':
+      return { condition: notApplied('SetupFailed', unchanged), status };
+    default:
+      return { condition: notApplied('ValueInvalid', unchanged), status };
+  }
+}
+
+/** What the status says while the result of an earlier Job holds. */
+function earlier(context: Context): Evaluated {
+  const { before, last, rolledOut } = context;
+  if (!before || before.outcome === 'Failed') {
+    return { ...(last ? { condition: last } : {}), status: before };
+  }
+  const { restarting, ...rest } = before;
+  const status = restarting && !rolledOut ? { ...rest, restarting } : rest;
+  return { condition: applied(context, status), status };
+}
+
+function waiting({ sync, stuck, prepared, before }: Context): Evaluated {
+  if (stuck && prepared)
+    return { condition: notApplied(stuck.reason, stuck.message), status: before };
+  const purpose = sync.login ? 'configure the site' : `set the keys of ${sync.file}`;
+  const message = `waiting for Job ${prepared ? sync.job : sync.initJob} to ${purpose}`;
+  return { condition: notApplied('Applying', message), status: before };
+}
+
+function notApplied(reason: string, message: string): ConditionResult {
+  return conditionResult(CONFIGURATION_APPLIED, 'False', reason, message);
+}
+
+function appliedStatus(context: Context, result: ConfigurationResult): SiteConfigStatus {
+  const { sync, before, keys } = context;
+  const { hash, init, restart } = sync;
   const restarting = before !== undefined && (before.restart !== restart || before.restarting);
   return defined({
     hash,
     outcome: 'Applied',
     keys,
-    lastSyncTime: time,
+    lastSyncTime: result.time,
     init,
     restart,
     restarting: restarting ? true : undefined,
-    repaired: repairOf(context) ?? before?.repaired,
+    repaired: repairOf(context, result) ?? before?.repaired,
   }) as SiteConfigStatus;
 }
 
 /** Keys that differed although they were known to be as declared. */
-function repairOf({ result, before, known }: Context): SiteConfigStatus['repaired'] {
-  if (!result || !known || before?.outcome !== 'Applied' || result.keys.length === 0) {
-    return undefined;
-  }
-  return { time: result.time, keys: result.keys };
+function repairOf(
+  { before, sync }: Context,
+  { keys, time }: ConfigurationResult,
+): SiteConfigStatus['repaired'] {
+  if (!sync.known || before?.outcome !== 'Applied' || keys.length === 0) return undefined;
+  return { time, keys };
 }
 
 function applied(
-  { file, keys, login }: Context,
+  { sync: { file, login }, keys }: Context,
   { restarting }: SiteConfigStatus,
 ): ConditionResult {
   if (restarting) {
     const message = `the keys of ${file} are set; processes that read them at their start are being restarted`;
-    return conditionResult(CONFIGURATION_APPLIED, 'False', 'Restarting', message);
+    return notApplied('Restarting', message);
   }
   const values = keys.length === 0 ? [] : [`${file} has the declared values: ${listed(keys)}`];
   const parts = [...(login ? loginParts(login) : []), ...values];

@@ -1,12 +1,10 @@
 import type { SiteConfig, SiteConfigStatus } from '../kit/api.js';
-import type { BatchProgress } from '../kit/batch.js';
 import type { CommonStatus } from '../kit/condition.js';
 import { COMMON_CONFIG_FILE } from '../kit/constants.generated.js';
 import { canonicalJson, hashOf } from '../kit/json/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { identity, type Resource } from '../kit/object.js';
+import type { Resource } from '../kit/object.js';
 import type { FirstLogin } from './first-login.js';
-import type { ConfigurationRequest, ConfigurationResult } from './request.js';
 import { sourcesOf, type ConfigurationSource } from './sources.js';
 
 /** A resource that declares keys of a configuration file. */
@@ -23,8 +21,6 @@ export const CONFIGURATION_APPLIED = 'ConfigurationApplied';
 /** Where the keys of a kind are set. */
 export interface ConfigurationFile {
   readonly file: 'site_config.json' | typeof COMMON_CONFIG_FILE;
-  readonly request: ConfigurationRequest['kind'];
-  readonly progress: 'BenchConfigurationProgress' | 'SiteConfigurationProgress';
   /** Name of the Job that sets them. */
   readonly job: string;
   /** Name of the init Job, which comes first. */
@@ -46,18 +42,22 @@ export interface ConfigurationSync extends ConfigurationFile {
   readonly known: boolean;
   /** Whether the resource was never ready: it starts with its keys, or not at all. */
   readonly first: boolean;
-  /** undefined where the keys are known to be as declared. */
-  readonly wanted: ConfigurationRequest | undefined;
-  /** The result of the request; undefined where it is not done. */
-  readonly result: ConfigurationResult | undefined;
-  /** Why the request makes no progress. */
-  readonly stuck: BatchProgress | undefined;
+  /** Whether a Job has set keys before. */
+  readonly wasSet: boolean;
+  /**
+   * The run of the Job, which sets the keys: twelve hexadecimal digits that change with the content and
+   * with each comparison that is due. Undefined where no Job is needed, or a value is missing.
+   */
+  readonly run: string | undefined;
+  readonly entries: SiteConfig;
 }
 
 /** The file is compared so often: at the moments at which documents of the site are. */
 const INTERVAL_MS = 3_600_000;
 /** Keys that could not be set are tried again after this. */
 const RETRY_MS = 600_000;
+/** A Job whose result was lost is repeated after this. */
+const LOST_MS = 60_000;
 
 /** Reasons by which the Job says that it could not use a value. */
 const RESULTS: ReadonlySet<string> = new Set(['KeyMissing', 'ValueInvalid', 'SetupFailed']);
@@ -89,17 +89,40 @@ export function syncConfiguration(
   const sources = sourcesOf({ ...login, siteConfig: entries }, namespace, reader);
   const hash = contentHash(uid, { entries, sources, login });
   const known = isKnown(status, hash);
-  const isWanted = !known || before?.init !== props.init || isDue(before, uid, reader);
+  const missing = sources.find(({ problem }) => problem !== undefined);
+  const isWanted = isWantedNow(resource, { hash, known, init: props.init }, reader);
   return {
     ...props,
     login,
     hash,
+    entries,
     restart: restartOf(props.file, entries, sources),
-    missing: sources.find(({ problem }) => problem !== undefined),
+    missing,
     known,
     first: !wasSet(before) && !wasReady(status),
-    ...(isWanted ? requested(resource, { ...props, hash, entries, login }, reader) : NOT_REQUESTED),
+    wasSet: before !== undefined,
+    run: isWanted && !missing ? runOf(hash, props.init, before) : undefined,
   };
+}
+
+/** Whether a Job has to set or to compare the keys. */
+function isWantedNow(
+  { metadata: { uid = '' }, status }: ConfiguredResource,
+  { hash, known, init }: { readonly hash: string; readonly known: boolean; readonly init: string },
+  reader: ClusterReader,
+): boolean {
+  const before = status?.siteConfig;
+  if (before?.hash !== hash) return true;
+  const last = status?.conditions?.find(({ type }) => type === CONFIGURATION_APPLIED);
+  if (last?.reason === 'JobFailed' && before.outcome === 'Failed') {
+    return reader.isDue(before.lastSyncTime, LOST_MS);
+  }
+  return !known || before.init !== init || isDue(before, uid, reader);
+}
+
+/** Another one after each result: the time of the last one is a part of it. */
+function runOf(hash: string, init: string, before: SiteConfigStatus | undefined): string {
+  return hashOf([hash, init, before?.lastSyncTime ?? '']).slice(0, 12);
 }
 
 function contentHash(
@@ -117,31 +140,6 @@ function contentHash(
 /** The entries, with their values in one order of keys, as all that is synthesized. */
 function entriesOf({ siteConfig = [] }: ConfiguredResource['spec']): SiteConfig {
   return JSON.parse(canonicalJson(siteConfig)) as SiteConfig;
-}
-
-type Requested = Pick<ConfigurationSync, 'wanted' | 'result' | 'stuck'>;
-
-const NOT_REQUESTED: Requested = { wanted: undefined, result: undefined, stuck: undefined };
-
-/** The request, and what has become of it. */
-function requested(
-  { apiVersion, metadata: { namespace = 'default', name }, status }: ConfiguredResource,
-  props: Pick<ConfigurationSync, 'hash' | 'init' | 'login' | 'request' | 'progress'> & {
-    readonly entries: SiteConfig;
-  },
-  reader: ClusterReader,
-): Requested {
-  const { hash, init, login, request, progress, entries } = props;
-  const id = hashOf([hash, init, status?.siteConfig?.lastSyncTime ?? '']).slice(0, 12);
-  const metadata = { name: id, namespace };
-  return {
-    wanted: {
-      ...{ apiVersion, kind: request, metadata, owner: name, id, entries },
-      ...(login ? { login } : {}),
-    },
-    result: reader.get('ConfigurationResult', namespace, id, identity<ConfigurationResult>),
-    stuck: reader.get(progress, namespace, name, identity<BatchProgress>),
-  };
 }
 
 function isKnown({ siteConfig, conditions }: ConfiguredStatus, hash: string): boolean {

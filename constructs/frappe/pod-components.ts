@@ -49,7 +49,7 @@ const NGINX = ['CONF_DIR', 'RUN_DIR', 'RESOLV_CONF', 'RESOLVER', 'STOP_SECONDS',
 const JOBS = [
   ...['DB_*', 'SITE_*', 'JOB_*', 'STORE_*', 'S3_*', 'RESTORE_*', 'BACKUP_*', 'BENCH_*', 'REDIS_*'],
   ...['KEEP_*', 'ADMIN_PASSWORD', 'ENCRYPTION_KEY', 'COMMON_CONFIG', 'COMPRESS', 'DOCUMENTS'],
-  'JOBS_WAIT_SECONDS',
+  ...['JOBS_WAIT_SECONDS', 'WAIT_SECONDS', 'REQUEST', 'VALUES'],
   ...['EXCLUDE', 'INCLUDE', 'SECRETS', 'SOCKETIO_PORT', 'TIMEOUT_SECONDS', 'URL', 'WAS_READY'],
   ...['WITH_FILES', 'NAMESPACE', 'BENCH', 'STEP_RESULT', 'MYSQL_*', 'PG*'],
 ];
@@ -128,7 +128,16 @@ export const SYSTEM_FOLDERS = ['/tmp', '/dev', '/proc', '/sys', '/bin', '/lib', 
 const OWN_CONTAINERS = [
   ...['gunicorn', 'nginx', 'socketio', 'scheduler', 'metrics', 'cache', 'queue', 'assets'],
   ...['worker-default', 'worker-short', 'worker-long', 'queue-prefix', 'mariadb', 'postgres'],
-  ...['init', 'drop', 'reopen', 'documents', 'backup', 'backup-delete', 'database-admin'],
+  ...[
+    'init',
+    'drop',
+    'reopen',
+    'documents',
+    'configuration',
+    'backup',
+    'backup-delete',
+    'database-admin',
+  ],
   ...['store-signer', 'job', 'database'],
 ];
 
@@ -140,7 +149,7 @@ export function isOwnContainer({ prefix }: OwnPod, name: string): boolean {
 /** Every volume of the operator, in whichever pod. */
 export const OWN_VOLUMES = [
   ...['sites', 'scratch', 'scripts', 'nginx-config', 'queue', 'run', 'data', 'database-admin'],
-  ...['store', 'store-ca', 'store-signer', 'documents', 'secrets'],
+  ...['store', 'store-ca', 'store-signer', 'documents', 'secrets', 'values'],
   ...['database-ca', 'database-client', 'database-tls'],
 ];
 

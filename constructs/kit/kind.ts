@@ -73,7 +73,7 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   /** The tree of the complete graph of children. Pure: the same input gives the same objects. */
   chart(scope: Construct, id: string, props: ChartProps<R, F>): Chart;
   /** Whether `evaluate` needs `Observation.runs`, the results of a resource's Jobs. @default no */
-  readsRuns?(resource: R): boolean;
+  readsRuns?(props: ChartProps<R, F>): boolean;
   /** The HTTP checks that decide about readiness, once every child is ready. */
   probes(props: ChartProps<R, F>): readonly Probe[];
   /** Values of the spec that are legal but seldom intended: warnings at admission. @default none */
@@ -218,6 +218,13 @@ export interface Observation<R extends Resource, F> extends ChartProps<R, F> {
     readonly kind: string;
     readonly name: string;
     readonly health: Health;
+  }[];
+  /** The children of advisory stages that are not ready, and what their pods say. @default none */
+  readonly advisory?: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly health: Health;
+    readonly why?: string;
   }[];
   /** The Jobs of the resource and of its CronJobs, newest first; empty unless the kind `readsRuns`. */
   readonly runs: readonly JobRun[];

@@ -13,6 +13,14 @@ export interface StageProps {
    * @default the stage is not blocked
    */
   readonly blocked?: string | undefined;
+  /**
+   * Whether only the kind itself waits for what is in this stage: neither later stages nor readiness do,
+   * and a Job in it runs again when it is deleted. Nothing waits while the stage is blocked, too.
+   * @default false
+   */
+  readonly advisory?: boolean;
+  /** Whether an advisory stage is applied although a Job of an earlier stage has failed. @default false */
+  readonly afterFailure?: boolean;
 }
 
 /**
@@ -23,11 +31,15 @@ export interface StageProps {
 export class Stage extends Construct {
   readonly waitForReady: boolean;
   readonly blockedReason: string | undefined;
+  readonly advisory: boolean;
+  readonly afterFailure: boolean;
 
   constructor(scope: Construct, id: string, props: StageProps = {}) {
     super(scope, id);
     this.waitForReady = props.waitForReady ?? false;
     this.blockedReason = props.blocked;
+    this.advisory = props.advisory ?? false;
+    this.afterFailure = props.afterFailure ?? false;
   }
 
   /** The stage that a construct belongs to; undefined outside of all stages. */
@@ -41,6 +53,8 @@ export interface SynthStage {
   readonly name: string;
   readonly waitForReady: boolean;
   readonly blockedReason: string | undefined;
+  readonly advisory: boolean;
+  readonly afterFailure: boolean;
   readonly objects: readonly KubeObject[];
 }
 
@@ -66,6 +80,8 @@ export function synthesize<C extends Chart | undefined>(
     name: stage?.node.id ?? '',
     waitForReady: stage?.waitForReady ?? false,
     blockedReason: stage?.blockedReason,
+    advisory: stage?.advisory ?? false,
+    afterFailure: stage?.afterFailure ?? false,
     objects,
   }));
 }

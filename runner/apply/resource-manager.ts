@@ -34,7 +34,7 @@ export class ResourceManager {
   /** After a start: children whose digest is the one in the status need no write. */
   trustAppliedHash(plan: Plan, appliedHash: string | undefined): void {
     const { children } = this.props;
-    const planned = plannedOf(plan);
+    const planned = lasting(plan);
     if (appliedHash === undefined || planned.some(({ id }) => children.applied(id))) return;
     if (this.digest(plan) !== appliedHash) return;
     for (const { id, hash, createOnly } of planned) {
@@ -46,7 +46,7 @@ export class ResourceManager {
   /** One hash of the planned children and of their present state. */
   digest(plan: Plan): string {
     return digestOf(
-      plannedOf(plan).map((planned) => {
+      lasting(plan).map((planned) => {
         const { id, hash } = planned;
         const child = this.props.children.get(id);
         // A Job that has succeeded may be deleted.
@@ -59,20 +59,42 @@ export class ResourceManager {
 
   /** Applies the stages in their order. It never waits: the next event continues. */
   async apply(resource: Resource, plan: Plan): Promise<Progress> {
-    const { records } = this.props.applier;
     const changes: ChangeSetEntry[] = [];
-    await records.record(plan);
+    await this.props.applier.records.record(plan);
+    let complete = true;
+    let hasFailed = false;
     for (const stage of plan.stages) {
-      const unmatched = stage.children.filter((planned) => !this.#matches(plan, planned));
-      const isBlocked = stage.blockedReason !== undefined;
-      const wanted = isBlocked ? unmatched.filter((one) => this.#isOrphan(one)) : unmatched;
-      if (wanted.length > 0) changes.push(...(await this.#applyAll(resource, plan, wanted)));
-      if (isBlocked && unmatched.length > 0) return { changes, complete: false };
-      // A Job may have succeeded while the stage was applied.
-      if (stage.children.some(({ taskHash }) => taskHash !== undefined)) await records.record(plan);
-      if (!this.#isPassed(plan, stage)) return { changes, complete: false };
+      if (!complete && !(hasFailed && stage.afterFailure)) continue;
+      const isPassed = await this.#applyStage(resource, plan, stage, changes);
+      if (isPassed || stage.advisory) continue;
+      complete = false;
+      hasFailed = stage.children.some((planned) => this.#hasFailed(planned));
     }
-    return { changes, complete: true };
+    return { changes, complete };
+  }
+
+  /** @returns whether later stages may follow */
+  async #applyStage(
+    resource: Resource,
+    plan: Plan,
+    stage: PlannedStage,
+    changes: ChangeSetEntry[],
+  ): Promise<boolean> {
+    const unmatched = stage.children.filter((planned) => !this.#matches(plan, planned));
+    const isBlocked = stage.blockedReason !== undefined;
+    const wanted = isBlocked ? unmatched.filter((one) => this.#isOrphan(one)) : unmatched;
+    if (wanted.length > 0) changes.push(...(await this.#applyAll(resource, plan, wanted)));
+    if (isBlocked && unmatched.length > 0) return false;
+    // A Job may have succeeded while the stage was applied.
+    if (stage.children.some(({ taskHash }) => taskHash !== undefined)) {
+      await this.props.applier.records.record(plan);
+    }
+    return this.#isPassed(plan, stage);
+  }
+
+  #hasFailed({ id, taskHash }: PlannedChild): boolean {
+    const live = this.props.children.get(id);
+    return live?.job !== undefined && live.taskHash === taskHash && live.health.state === 'Failed';
   }
 
   /** Whether a Job of the plan has lost its owner: it gets it back also where it may not run again. */
@@ -139,4 +161,9 @@ export class ResourceManager {
     if (!live || live.deleting) return isRecorded(children, plan, planned);
     return applier.matches(planned, live);
   }
+}
+
+/** The children whose state is a part of the resource's: those of advisory stages come and go. */
+function lasting(plan: Plan): readonly PlannedChild[] {
+  return plannedOf(plan).filter(({ advisory }) => !advisory);
 }

@@ -33,12 +33,11 @@ export class RunRecords {
     await this.#findUnlabelled(plan);
     const holder = plan.holder && children.get(plan.holder.id);
     if (!holder || holder.deleting) return;
-    const ended = plannedOf(plan).filter(
+    const ended = recorded(plan).filter(
       (planned) => this.#hasSucceeded(plan, planned) && !isRecorded(children, plan, planned),
     );
     if (ended.length === 0) return;
-    const jobs = plannedOf(plan).filter(({ taskHash }) => taskHash !== undefined);
-    const kept = jobs.flatMap(({ name }) => {
+    const kept = recorded(plan).flatMap(({ name }) => {
       const run = holder.runs[name];
       return run === undefined ? [] : [[name, run] as const];
     });
@@ -53,7 +52,7 @@ export class RunRecords {
    */
   async begin(plan: Plan, planned: PlannedChild): Promise<boolean> {
     const { client, children, metadataKeys } = this.props;
-    if (!plan.holder || planned.taskHash === undefined) return false;
+    if (!plan.holder || planned.taskHash === undefined || planned.advisory) return false;
     const { kind, namespace, name } = plan.holder;
     const deletion = children.deletionOf(plan.holder.id);
     let live: KubeObject;
@@ -88,7 +87,7 @@ export class RunRecords {
   /** A Job that another client has taken the labels from leaves the cache as a deleted one does. */
   async #findUnlabelled(plan: Plan): Promise<void> {
     const { client, children } = this.props;
-    for (const planned of plannedOf(plan)) {
+    for (const planned of recorded(plan)) {
       const ended = endedJob(children, plan, planned);
       if (!ended || this.#deleted.has(ended)) continue;
       const { kind, namespace, name } = ended;
@@ -123,6 +122,11 @@ export class RunRecords {
     });
     children.put(kind, patched, undefined);
   }
+}
+
+/** The Jobs that are recorded: those of advisory stages run again when they are deleted. */
+function recorded(plan: Plan): readonly PlannedChild[] {
+  return plannedOf(plan).filter(({ taskHash, advisory }) => taskHash !== undefined && !advisory);
 }
 
 /** The names of the children in the stages before the one of a child. */

@@ -46,13 +46,16 @@ export class ChildCache {
 
   /**
    * @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child
-   * @param now milliseconds since 1970
+   * @param options `now`: milliseconds since 1970; `batches`: their names, any name is one by default
    */
   constructor(
     private readonly metadataKeys: MetadataKeys,
     onChange: (owner: string, before: Child | undefined, after: Child | undefined) => void,
     private readonly onInvalid: OnInvalid = () => undefined,
-    private readonly now: () => number = Date.now,
+    private readonly options: {
+      readonly now?: () => number;
+      readonly batches?: ReadonlySet<string>;
+    } = {},
   ) {
     this.#store.onChange((id, before, after) => {
       for (const owner of new Set([before?.owner, after?.owner])) {
@@ -65,6 +68,10 @@ export class ChildCache {
       if (!after) this.#rememberEnded(before);
       else if (this.#ended.get(id)?.uid !== after.uid) this.#ended.delete(id);
     });
+  }
+
+  #now(): number {
+    return (this.options.now ?? Date.now)();
   }
 
   get size(): number {
@@ -162,7 +169,7 @@ export class ChildCache {
         const id = childId(kind, namespace, name);
         this.#store.remove(id, resourceVersion);
         // The last event may have what no event before it had.
-        if (!this.#store.get(id)) this.#rememberEnded(childOf(kind, object, this.metadataKeys));
+        if (!this.#store.get(id)) this.#rememberEnded(this.#childOf(kind, object));
       },
     };
   }
@@ -177,7 +184,7 @@ export class ChildCache {
 
   #rememberEnded(child: Child | undefined): void {
     if (!child?.job?.succeeded) return;
-    const { expiresAt = Infinity, deletedAt = this.now() } = child.job;
+    const { expiresAt = Infinity, deletedAt = this.#now() } = child.job;
     const deletedByUser =
       !this.#ownDeletions.has(child.uid) && deletedAt < expiresAt - CLOCK_SKEW_MS;
     // Its deletion says nothing about its end.
@@ -198,7 +205,7 @@ export class ChildCache {
   /** The record of an object; of an invalid one, a record with the reason. */
   #childOf(kind: ObjectKind, object: KubeObject): Child {
     try {
-      return childOf(kind, object, this.metadataKeys);
+      return childOf(kind, object, this.metadataKeys, this.options.batches);
     } catch (error) {
       const child = invalidChild(kind, object, this.metadataKeys, error);
       this.onInvalid(kind.kind, `${child.namespace}/${child.name}`, 'parse', error);

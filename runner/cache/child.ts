@@ -86,9 +86,15 @@ interface Workload extends KubeObject {
 
 /**
  * The record of a live object.
+ * @param batches the names of batches; an object of another one belongs to its controller
  * @throws where the object is invalid: see `invalidChild`
  */
-export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: MetadataKeys): Child {
+export function childOf(
+  kind: ObjectKind,
+  object: KubeObject,
+  metadataKeys: MetadataKeys,
+  batches?: ReadonlySet<string>,
+): Child {
   const { metadata } = object;
   const { namespace = '', name, uid = '', resourceVersion = '', annotations = {} } = metadata;
   // Secrets are watched as metadata only, and have no health.
@@ -98,7 +104,7 @@ export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: Meta
   return {
     id: childId(kind, namespace, name),
     ...{ kind, namespace, name, uid, resourceVersion, health },
-    owner: ownerOf(object, metadataKeys),
+    owner: ownerOf(object, metadataKeys, batches),
     controller: controllerOf(object)?.uid,
     retained: retain === 'true',
     holdsData: retain !== undefined,
@@ -179,10 +185,14 @@ export function sameChild(a: Child, b: Child): boolean {
  * The owner by the controller reference, or by the label: objects that outlive their resource and the
  * Jobs of a CronJob have no reference to the resource.
  */
-function ownerOf(object: KubeObject, metadataKeys: MetadataKeys): string | undefined {
+function ownerOf(
+  object: KubeObject,
+  metadataKeys: MetadataKeys,
+  batches: ReadonlySet<string> | undefined,
+): string | undefined {
   const { namespace = '', labels = {} } = object.metadata;
   const controller = controllerOf(object);
-  const batch = labels[metadataKeys.batch];
+  const batch = knownBatch(labels[metadataKeys.batch], batches);
   if (controller && batch !== undefined) return joined(batch, namespace, controller.name);
   if (controller && controller.kind !== 'CronJob') {
     const group = groupOf(controller.apiVersion);
@@ -191,6 +201,14 @@ function ownerOf(object: KubeObject, metadataKeys: MetadataKeys): string | undef
   }
   const [kind, ...name] = labels[metadataKeys.owner]?.split('.') ?? [];
   return kind && name.length > 0 ? joined(kind, namespace, name.join('.')) : undefined;
+}
+
+/** Release 0.2.0 had batches that are none any more. */
+function knownBatch(
+  name: string | undefined,
+  batches: ReadonlySet<string> | undefined,
+): string | undefined {
+  return name === undefined || batches?.has(name) === false ? undefined : name;
 }
 
 function controllerOf({ metadata }: KubeObject) {

@@ -16,6 +16,10 @@ export interface PendingChild {
   readonly kind: string;
   readonly name: string;
   readonly health: Health;
+  /** What its pods say. @default they were not asked */
+  readonly why?: string;
+  /** Whether nothing waits for it. @default false */
+  readonly advisory?: boolean;
 }
 
 const MISSING: Health = { state: 'Missing', message: 'not created yet' };
@@ -54,18 +58,21 @@ export class HealthChecker {
       const live = children.get(id);
       const health = live ? this.#healthOf(live) : MISSING;
       const passes = kind.optional === 'advisory' || health.state === 'Ready';
-      return passes ? [] : [{ id, kind: kind.kind, name, health }];
+      const advisory = planned.advisory === true;
+      return passes ? [] : [{ id, kind: kind.kind, name, health, advisory }];
     });
     state.pendingSince = pending.length > 0 ? (state.pendingSince ?? now()) : undefined;
     const isLong = this.#pendingMs(state) >= DIAGNOSE_AFTER_MS;
-    const failing = pending.find(
-      ({ kind, health }) =>
-        EXPLAINABLE.has(kind) &&
-        (health.state === 'Failed' || (health.state === 'InProgress' && isLong)),
-    );
+    const failing = pending
+      .toSorted((a, b) => Number(a.advisory) - Number(b.advisory))
+      .find(
+        ({ kind, health }) =>
+          EXPLAINABLE.has(kind) &&
+          (health.state === 'Failed' || (health.state === 'InProgress' && isLong)),
+      );
     const why = await this.#explain(failing && children.get(failing.id), state);
     if (!failing || !why) return pending;
-    const explained = { ...failing, health: withExplanation(failing, why) };
+    const explained = { ...failing, why, health: withExplanation(failing, why) };
     return [explained, ...pending.filter((entry) => entry !== failing)];
   }
 

@@ -18,11 +18,17 @@ export interface PlannedChild {
   readonly createOnly: string | undefined;
   /** For a Job: its task. */
   readonly taskHash: string | undefined;
+  /** Whether neither later stages nor readiness wait for it. @default false */
+  readonly advisory?: boolean;
 }
 
 export interface PlannedStage {
   readonly waitForReady: boolean;
   readonly blockedReason: string | undefined;
+  /** Whether later stages do not wait for this one. @default false */
+  readonly advisory?: boolean;
+  /** Whether it is applied although a Job of an earlier stage has failed. @default false */
+  readonly afterFailure?: boolean;
   readonly children: readonly PlannedChild[];
 }
 
@@ -88,12 +94,14 @@ export function planOf(
   const plan = (): readonly PlannedStage[] => {
     const first = make();
     const made = (texts = textsOf(first, kinds));
-    return first.map(({ waitForReady, blockedReason, objects }) => ({
+    return first.map(({ waitForReady, blockedReason, advisory, afterFailure, objects }) => ({
       waitForReady,
       blockedReason,
+      advisory,
+      afterFailure,
       children: objects.map((object) => {
         const hash = hashOfText(made.get(idOf(object, kinds)) ?? '');
-        return plannedChild(object, hash, { kinds, metadataKeys });
+        return { ...plannedChild(object, hash, { kinds, metadataKeys }), advisory };
       }),
     }));
   };

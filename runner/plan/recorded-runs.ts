@@ -3,8 +3,8 @@ import type { Plan, PlannedChild } from './plan.js';
 
 /** Whether a Job's run is known to have succeeded: it need not exist. */
 export function isRecorded(children: ChildCache, plan: Plan, planned: PlannedChild): boolean {
-  const { name, taskHash } = planned;
-  if (taskHash === undefined || isDeletedByUser(children, plan, planned)) return false;
+  const { name, taskHash, advisory } = planned;
+  if (taskHash === undefined || advisory || isDeletedByUser(children, plan, planned)) return false;
   const holder = plan.holder && children.get(plan.holder.id);
   return holder ? holder.runs[name] === taskHash : endedJob(children, plan, planned) !== undefined;
 }

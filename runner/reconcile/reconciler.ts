@@ -29,6 +29,8 @@ export interface ReconcilerProps extends PlannerProps, CleanupProps {
 /** The health of a plan's children, and when to check it again. */
 interface CheckedHealth {
   readonly pending: readonly PendingChild[];
+  /** Those of advisory stages. */
+  readonly advisory: readonly PendingChild[];
   readonly probes: readonly ProbeResult[];
   readonly ready: boolean;
   readonly againMs: number | undefined;
@@ -124,14 +126,14 @@ export class Reconciler {
       changes.push(...(await this.#cleanup.retainData(resource, plan)));
       changes.push(...(await resourceManager.pruner.prune(owner, plan, unserved)));
     }
-    const { pending, probes, ready, againMs } = await this.#checkHealth(
+    const { pending, advisory, probes, ready, againMs } = await this.#checkHealth(
       { resource, inputs },
       plan,
       complete,
     );
     const statusResult = kind.evaluate({
-      ...{ resource, inputs, pending, probes, complete, ready },
-      runs: await this.#runsOf(resource, plan),
+      ...{ resource, inputs, pending, advisory, probes, complete, ready },
+      runs: await this.#runsOf({ resource, inputs }, plan),
       child: (childKind, name) => this.props.healthChecker.view(plan, childKind, name),
     });
     return {
@@ -161,26 +163,29 @@ export class Reconciler {
   ): Promise<CheckedHealth> {
     const { healthChecker, kind } = this.props;
     const state = this.#states.of(chart.resource);
-    const pending = await healthChecker.pending(plan, state);
+    const notReady = await healthChecker.pending(plan, state);
+    const advisory = notReady.filter((child) => child.advisory);
+    const pending = notReady.filter((child) => !child.advisory);
     const settled = complete && pending.length === 0;
     const owner = this.#planner.ownerOf(chart.resource);
     const probes = healthChecker.probe(owner, settled ? kind.probes(chart) : [], state);
     return {
       pending,
+      advisory,
       probes,
       ready: settled && probes.every(({ ok, advisory }) => ok || advisory),
       againMs: earliest(
         healthChecker.untilUnobserved(plan),
-        settled ? undefined : healthChecker.untilDiagnosis(state),
+        complete && notReady.length === 0 ? undefined : healthChecker.untilDiagnosis(state),
       ),
     };
   }
 
-  async #runsOf(resource: Resource, plan: Plan): Promise<readonly JobRun[]> {
+  async #runsOf(chart: ChartProps<Resource, unknown>, plan: Plan): Promise<readonly JobRun[]> {
     const { kind, jobRuns, children } = this.props;
-    if (!kind.readsRuns?.(resource)) return [];
+    if (!kind.readsRuns?.(chart)) return [];
     const ended = plannedOf(plan).flatMap((planned) => endedJob(children, plan, planned) ?? []);
-    return jobRuns.of([...children.of(this.#planner.ownerOf(resource).key), ...ended]);
+    return jobRuns.of([...children.of(this.#planner.ownerOf(chart.resource).key), ...ended]);
   }
 
   /** The report, requeued at the latest when the first point in time passes that was read. */

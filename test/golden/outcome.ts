@@ -95,7 +95,13 @@ function applyAndEvaluate(
   const stages = graphOf(kind, resource, (scope, id) =>
     kind.chart(scope, id, { resource, inputs }),
   );
-  const pending = pendingOf(kind, stages, observed);
+  const lasting = stages.filter(({ advisory }) => !advisory);
+  const pending = pendingOf(kind, lasting, observed);
+  const advisory = pendingOf(
+    kind,
+    stages.filter((stage) => stage.advisory),
+    observed,
+  );
   const settled = pending.length === 0;
   const probes = kind.probes({ resource, inputs });
   const results = settled ? (observed.probes ?? probes.map(passed)) : [];
@@ -103,6 +109,7 @@ function applyAndEvaluate(
     resource,
     inputs,
     pending,
+    advisory,
     runs: observed.runs ?? [],
     probes: results,
     complete: true,

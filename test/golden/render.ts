@@ -66,14 +66,15 @@ export function renderStatus(outcomes: readonly Outcome[]): string {
 
 function headOf(
   resource: KubeObject,
-  { name, waitForReady, blockedReason }: SynthStage,
+  { name, waitForReady, blockedReason, advisory }: SynthStage,
   at: number,
   before: SynthStage | undefined,
 ): string {
   const start = before?.waitForReady ? ': when all of the stage before is ready' : '';
   const waits = waitForReady ? ' (what follows waits until all of it is ready)' : '';
+  const free = advisory ? ' (nothing waits for it)' : '';
   const blocked = blockedReason === undefined ? '' : `# blocked: ${blockedReason}\n`;
-  return `# ${nameOf(resource)}, stage ${at + 1}, ${name}${start}${waits}\n${blocked}`;
+  return `# ${nameOf(resource)}, stage ${at + 1}, ${name}${start}${waits}${free}\n${blocked}`;
 }
 
 function objectsOf(stages: readonly SynthStage[]): readonly KubeObject[] {

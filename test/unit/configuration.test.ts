@@ -1,13 +1,17 @@
 /** The keys of `siteConfig`: what is refused, requested and said of them. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { siteConfiguration } from '../../constructs/configuration/batch.js';
-import { evaluateConfiguration } from '../../constructs/configuration/evaluate.js';
+import { Chart } from 'cdk8s';
+import {
+  evaluateConfiguration,
+  parsedResult,
+  type ConfigurationResult,
+} from '../../constructs/configuration/evaluate.js';
+import { addConfigurationJob } from '../../constructs/configuration/job.js';
 import {
   configurationProblems,
   configurationWarnings,
 } from '../../constructs/configuration/problems.js';
-import { resultsOf, type ConfigurationResult } from '../../constructs/configuration/request.js';
 import {
   syncConfiguration,
   type ConfigurationSync,
@@ -15,7 +19,9 @@ import {
 } from '../../constructs/configuration/sync.js';
 import type { SiteConfig, SiteConfigStatus } from '../../constructs/kit/api.js';
 import * as constants from '../../constructs/kit/constants.generated.js';
+import type { JobRun } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { benchModel } from '../../constructs/frappe/bench-model.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { synthesize } from '../../constructs/kit/synth.js';
 import { spec } from '../../constructs/kinds/site/schema.generated.js';
@@ -51,17 +57,27 @@ interface Case {
   /** Whether the init Job is not ready. */
   readonly pending?: boolean;
   readonly rollsOut?: boolean;
+  /** The Jobs of the resource. */
+  readonly runs?: readonly JobRun[];
+  /** What becomes of the Job that is wanted. */
+  readonly job?: { readonly state: 'Failed' | 'InProgress'; readonly why?: string };
+}
+
+/** The wanted Job, where it makes no progress. */
+function advisoryOf(job: Case['job']) {
+  if (!job) return [];
+  const health = { state: job.state, message: 'it has failed' };
+  const why = job.why === undefined ? {} : { why: job.why };
+  return [{ kind: 'Job', name: 'shop-configuration', health, ...why }];
 }
 
 /** What becomes of a resource in one reconcile. */
 function reconciled(resource: ConfiguredResource, props: Case = {}) {
-  const { objects = [SECRET], bench = false, init = 'i', pending = false, rollsOut } = props;
+  const { objects = [SECRET], bench = false, init = 'i', pending = false, rollsOut, runs = [], job } = props; // prettier-ignore
   const sync = syncConfiguration(
     resource,
     {
       file: bench ? constants.COMMON_CONFIG_FILE : 'site_config.json',
-      request: bench ? 'BenchConfigurationRequest' : 'SiteConfigurationRequest',
-      progress: bench ? 'BenchConfigurationProgress' : 'SiteConfigurationProgress',
       job: 'shop-configuration',
       initJob: 'shop-init',
       init,
@@ -76,7 +92,8 @@ function reconciled(resource: ConfiguredResource, props: Case = {}) {
   const evaluated = evaluateConfiguration(
     {
       ...{ resource, inputs: undefined, child: () => undefined, pending: children },
-      ...{ runs: [], probes: [], complete: true, ready: children.length === 0 },
+      ...{ runs, probes: [], complete: true, ready: children.length === 0 },
+      advisory: advisoryOf(job),
     },
     sync,
   );
@@ -85,20 +102,20 @@ function reconciled(resource: ConfiguredResource, props: Case = {}) {
 }
 
 function requestOf(sync: ConfigurationSync | undefined): string {
-  return sync?.wanted?.id ?? '';
+  return sync?.run ?? '';
 }
 
-function aResult(id: string, result: Partial<ConfigurationResult> = {}): ConfigurationResult {
+/** A Job that has ended, with a message as the script writes it. */
+function aRun(run: string, result: Partial<ConfigurationResult> = {}): JobRun {
+  const { outcome = 'Changed', reason = '', message = '', keys = [], time = TIME } = result;
   return {
-    ...{
-      apiVersion: '',
-      kind: 'ConfigurationResult',
-      metadata: { name: id, namespace: 'default' },
-    },
-    ...{ outcome: 'Changed', reason: '', message: '', keys: [], time: TIME },
-    ...result,
+    ...{ name: 'shop-configuration', uid: 'j', state: 'Succeeded', run, exitCode: 0 },
+    ...{ startTime: time, completionTime: time },
+    message: JSON.stringify({ results: { [run]: [outcome, reason, message, keys] } }),
   };
 }
+
+const isWanted = ({ sync }: ReturnType<typeof reconciled>): boolean => sync?.run !== undefined;
 
 /** The status after the Job has done what a resource asks for. */
 function done(
@@ -106,9 +123,8 @@ function done(
   result: Partial<ConfigurationResult> = {},
   props: Case = {},
 ) {
-  const { objects = [SECRET] } = props;
   const id = requestOf(reconciled(resource, props).sync);
-  return reconciled(resource, { ...props, objects: [...objects, aResult(id, result)] });
+  return reconciled(resource, { ...props, runs: [aRun(id, result)] });
 }
 
 function statusAfter({ fields, conditions }: ReturnType<typeof reconciled>): Status {
@@ -192,13 +208,13 @@ suite('the request of a site', () => {
     assert.deepEqual([sync, conditions, fields], [undefined, [], {}]);
   });
   test('waits for the init Job', () => {
-    const { batchObjects, condition } = reconciled(aSite(FROM_SECRET), { pending: true });
-    assert.equal(batchObjects.length, 0);
+    const { condition } = reconciled(aSite(FROM_SECRET), { pending: true });
     assert.equal(condition, 'False Applying: waiting for Job shop-init to set the keys of site_config.json'); // prettier-ignore
   });
   test('waits for the Secret, and changes nothing until then', () => {
-    const { batchObjects, condition } = reconciled(aSite(FROM_SECRET), { objects: [] });
-    assert.equal(batchObjects.length, 0);
+    const waits = reconciled(aSite(FROM_SECRET), { objects: [] });
+    const { condition } = waits;
+    assert.equal(isWanted(waits), false);
     assert.equal(
       condition,
       'False SecretMissing: spec.siteConfig[1].valueFrom.secretKeyRef.name: there is no Secret "mail" in namespace default; create it',
@@ -206,25 +222,25 @@ suite('the request of a site', () => {
   });
   test('is there until its result is, and not again', () => {
     const site = aSite(FROM_SECRET);
-    assert.equal(reconciled(site).batchObjects.length, 1);
+    assert.ok(isWanted(reconciled(site)));
     const applied = done(site, { keys: ['a', 'b'] });
     assert.equal(applied.condition, 'True Applied: site_config.json has the declared values: a, b');
     assert.equal(applied.reconcileAgain, true);
     const again = reconciled(aSite(FROM_SECRET, statusAfter(applied)));
-    assert.deepEqual([again.batchObjects.length, again.reconcileAgain], [0, false]);
+    assert.deepEqual([Number(isWanted(again)), again.reconcileAgain], [0, false]);
     assert.equal(again.condition, applied.condition);
     assert.deepEqual(again.fields, applied.fields);
   });
   test('changes with the Secret and with the value', () => {
     const status = statusAfter(done(aSite(FROM_SECRET)));
     const changed = [{ key: 'a', value: 2 }, ...FROM_SECRET.slice(1)];
-    assert.equal(reconciled(aSite(FROM_SECRET, status), { objects: [aSecret('2')] }).batchObjects.length, 1); // prettier-ignore
-    assert.equal(reconciled(aSite(changed, status)).batchObjects.length, 1);
+    assert.ok(isWanted(reconciled(aSite(FROM_SECRET, status), { objects: [aSecret('2')] }))); // prettier-ignore
+    assert.ok(isWanted(reconciled(aSite(changed, status))));
   });
   test('is repeated after a run of the init Job, while the condition stays', () => {
     const status = statusAfter(done(aSite(FROM_SECRET)));
     const again = reconciled(aSite(FROM_SECRET, status), { init: 'another' });
-    assert.equal(again.batchObjects.length, 1);
+    assert.equal(Number(isWanted(again)), 1);
     assert.match(again.condition ?? '', /^True Applied/);
     const unchanged = done(
       aSite(FROM_SECRET, status),
@@ -249,15 +265,15 @@ suite('the request of a site', () => {
     assert.match(failed.condition ?? '', /^False KeyMissing: b: key "k" .*; no key was changed$/);
     assert.deepEqual(statusAfter(failed).siteConfig?.keys, ['a', 'b']);
     const later = reconciled(aSite(FROM_SECRET, statusAfter(failed)), { objects: [aSecret('2')] });
-    assert.deepEqual([later.batchObjects.length, later.condition], [0, failed.condition]);
+    assert.deepEqual([Number(isWanted(later)), later.condition], [0, failed.condition]);
     const without = { ...statusAfter(failed), conditions: [] };
     const lost = reconciled(aSite(FROM_SECRET, without), { objects: [aSecret('2')] });
-    assert.equal(lost.batchObjects.length, 1, 'a lost condition is found out again');
+    assert.equal(Number(isWanted(lost)), 1, 'a lost condition is found out again');
   });
   test('removes all keys, and then the status', () => {
     const status = statusAfter(done(aSite(FROM_SECRET)));
     const site = aSite([], status);
-    assert.equal(reconciled(site).batchObjects.length, 1);
+    assert.ok(isWanted(reconciled(site)));
     const { conditions, fields } = done(site, { keys: ['a', 'b'] });
     assert.deepEqual([conditions, fields], [[], { siteConfig: undefined }]);
   });
@@ -316,11 +332,14 @@ suite('the Job', () => {
     { key: 'c', valueFrom: { configMapKeyRef: { name: 'm', key: 'k' }, format: 'JSON' } },
   ];
   const reader = new StaticReader({ objects: [bench, site] });
-  const request = { ...reconciled(aSite(entries), { objects: [SECRET, { ...SECRET, kind: 'ConfigMap', metadata: { name: 'm' } }] }).sync?.wanted } as never; // prettier-ignore
-  const inputs = siteConfiguration.resolve(site as never, reader);
-  const stages = synthesize((scope, id) =>
-    siteConfiguration.chart(scope, id, { resource: site as never, inputs, requests: [request] }),
-  );
+  const map = { ...SECRET, kind: 'ConfigMap', metadata: { name: 'm' } };
+  const configuration = reconciled(aSite(entries), { objects: [SECRET, map] }).sync;
+  const stages = synthesize((scope, id) => {
+    const chart = new Chart(scope, id, { disableResourceNameHashes: true });
+    const model = benchModel(bench as never, reader);
+    addConfigurationJob(chart, { bench: model, owner: site, configuration, env: [] });
+    return chart;
+  });
   const [job] = stages.flatMap(({ objects }) => objects) as unknown as readonly {
     spec: { template: { spec: { containers: { env: { name: string; value: string }[] }[]; volumes: { name: string; projected?: unknown }[] } } }; // prettier-ignore
   }[];
@@ -344,16 +363,63 @@ suite('the Job', () => {
       { key: 'c', file: '2', from: 'key "k" of ConfigMap "m"', format: 'JSON' },
     ]);
   });
-  test('gives results by request', () => {
-    const [result] = resultsOf(
-      '{"results":{"id":["Failed","KeyMissing","m",[]]}}',
-      TIME,
-      'default',
-    );
-    assert.deepEqual(result, aResult('id', { outcome: 'Failed', reason: 'KeyMissing', message: 'm' })); // prettier-ignore
+  test('is not waited for, and runs while the init Job fails', () => {
+    assert.deepEqual(stages.map(({ advisory, afterFailure }) => [advisory, afterFailure]), [[true, false]]); // prettier-ignore
   });
-  test('is not created while the site is paused', () => {
-    const paused = { ...site, spec: { ...site.spec, paused: true } };
-    assert.throws(() => siteConfiguration.resolve(paused as never, reader), /shop is paused/);
+  test('is none where nothing is to be set', () => {
+    const status = statusAfter(done(aSite(entries), {}, { objects: [SECRET, map] }));
+    const { sync } = reconciled(aSite(entries, status), { objects: [SECRET, map] });
+    assert.equal(sync?.run, undefined);
+  });
+});
+
+suite('the message of the Job', () => {
+  test('has the result of its run', () => {
+    const message = '{"results":{"id":["Failed","KeyMissing","m",[]]}}';
+    assert.deepEqual(parsedResult('id', message, TIME), {
+      ...{ outcome: 'Failed', reason: 'KeyMissing', message: 'm', keys: [], time: TIME },
+    });
+  });
+  for (const lost of [undefined, '', 'Killed', '{"results":{"other":["Changed","","",[]]}}']) {
+    test(`that is lost is no success: ${lost ?? 'no pod'}`, () => {
+      assert.deepEqual(parsedResult('id', lost, TIME), {
+        ...{ outcome: 'Failed', reason: 'JobFailed', keys: [], time: TIME },
+        message: 'its termination message is missing or has no result; it is tried again',
+      });
+    });
+  }
+  test('that is lost is read by another Job, a minute later', () => {
+    const site = aSite(FROM_SECRET);
+    const run = requestOf(reconciled(site).sync);
+    const { message: _message, ...lost } = aRun(run);
+    const after = reconciled(site, { runs: [{ ...lost, message: undefined }] });
+    assert.match(
+      after.condition ?? '',
+      /^False JobFailed: Job shop-configuration: its termination/,
+    );
+    // The reader of this test has no clock: no minute has passed.
+    const next = reconciled(aSite(FROM_SECRET, statusAfter(after)));
+    assert.deepEqual([isWanted(next), next.condition], [false, after.condition]);
+    const changed = reconciled(aSite(FROM_SECRET, statusAfter(after)), { objects: [aSecret('2')] });
+    assert.ok(isWanted(changed), 'a change does not wait');
+  });
+});
+
+suite('a Job that makes no progress', () => {
+  const because = (job: NonNullable<Case['job']>, status?: Status) =>
+    reconciled(aSite(FROM_SECRET, status), { job }).condition;
+  test('is named with its cause', () => {
+    assert.equal(because({ state: 'Failed', why: 'SiteClosed: x' }), 'False JobFailed: Job shop-configuration: SiteClosed: x'); // prettier-ignore
+    assert.equal(because({ state: 'Failed' }), 'False JobFailed: Job shop-configuration: it has failed'); // prettier-ignore
+    assert.equal(because({ state: 'InProgress', why: 'pod is unschedulable' }), 'False JobWaiting: Job shop-configuration: pod is unschedulable'); // prettier-ignore
+    assert.match(because({ state: 'InProgress' }) ?? '', /^False Applying: waiting for Job/);
+  });
+  test('changes nothing while earlier keys hold', () => {
+    const status = statusAfter(done(aSite(FROM_SECRET)));
+    const { condition } = reconciled(aSite(FROM_SECRET, status), {
+      init: 'another',
+      job: { state: 'Failed', why: 'SiteClosed: x' },
+    });
+    assert.match(condition ?? '', /^True Applied/);
   });
 });

@@ -44,7 +44,7 @@ suite('every pod passes Pod Security "restricted"', () => {
     eachPod(({ spec }) => {
       for (const volume of spec.volumes) {
         const [type] = Object.keys(volume).filter((key) => key !== 'name');
-        assert.match(type ?? '', /^(configMap|emptyDir|persistentVolumeClaim|secret)$/);
+        assert.match(type ?? '', /^(configMap|emptyDir|persistentVolumeClaim|projected|secret)$/);
       }
     });
   });
@@ -178,7 +178,7 @@ suite('probes', () => {
   });
   test('and every container is one of these', () => {
     const known =
-      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|metrics|init|database-admin|store-signer|reopen|drop|queue-prefix|backup|backup-delete|job|assets|fonts|models|logs|tunnel|redis-exporter)$/;
+      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|metrics|init|database-admin|store-signer|reopen|drop|queue-prefix|backup|backup-delete|configuration|job|assets|fonts|models|logs|tunnel|redis-exporter)$/;
     eachContainer(({ name }) => {
       assert.match(name, known);
     });

@@ -57,6 +57,7 @@ const PLACES: Readonly<Record<string, number>> = {
   Stalled: 0,
   refusals: 0,
   conditionResult: 2,
+  notApplied: 0,
   blockedReason: 0,
   inState: 0,
   statusResult: 1,

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { evaluateConfiguration } from '../../constructs/configuration/evaluate.js';
+import type { JobRun } from '../../constructs/kit/kind.js';
 import { firstLoginOf, firstLoginProblems } from '../../constructs/configuration/first-login.js';
-import type { ConfigurationResult } from '../../constructs/configuration/request.js';
 import { syncConfiguration } from '../../constructs/configuration/sync.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
@@ -39,13 +39,15 @@ function aSite(spec: Partial<AppSite['spec']>, status: AppSite['status'] = {}): 
 }
 
 /** What becomes of a site in one reconcile. */
-function reconciled(site: AppSite, objects: readonly KubeObject[] = [SECRET]) {
+function reconciled(
+  site: AppSite,
+  objects: readonly KubeObject[] = [SECRET],
+  runs: readonly JobRun[] = [],
+) {
   const sync = syncConfiguration(
     site,
     {
       file: 'site_config.json',
-      request: 'SiteConfigurationRequest',
-      progress: 'SiteConfigurationProgress',
       job: 'shop-configuration',
       initJob: 'shop-init',
       init: 'i',
@@ -56,7 +58,7 @@ function reconciled(site: AppSite, objects: readonly KubeObject[] = [SECRET]) {
   const evaluated = evaluateConfiguration(
     {
       ...{ resource: site, inputs: undefined, child: () => undefined, pending: [] },
-      ...{ runs: [], probes: [], complete: true, ready: true },
+      ...{ runs, probes: [], complete: true, ready: true },
     },
     sync,
   );
@@ -64,21 +66,25 @@ function reconciled(site: AppSite, objects: readonly KubeObject[] = [SECRET]) {
   return { sync, ...evaluated, said: condition && `${condition.reason}: ${condition.message}` };
 }
 
-function answered(site: AppSite, change: Partial<ConfigurationResult> = {}) {
-  const name = reconciled(site).sync?.wanted?.id ?? '';
-  const result: ConfigurationResult = {
-    ...{ apiVersion: '', kind: 'ConfigurationResult', metadata: { name, namespace: 'default' } },
-    ...{ outcome: 'Changed', reason: '', message: '', keys: [], time: '2026-01-01T00:00:00Z' },
-    ...change,
+function answered(
+  site: AppSite,
+  [outcome, reason, message]: readonly string[] = ['Changed', '', ''],
+) {
+  const run = reconciled(site).sync?.run ?? '';
+  const time = '2026-01-01T00:00:00Z';
+  const job: JobRun = {
+    ...{ name: 'shop-configuration', uid: 'j', state: 'Succeeded', run, exitCode: 0 },
+    ...{ startTime: time, completionTime: time },
+    message: JSON.stringify({ results: { [run]: [outcome, reason, message, []] } }),
   };
-  return reconciled(site, [SECRET, result]);
+  return reconciled(site, [SECRET], [job]);
 }
 
 suite('the first login', () => {
   test('is requested before a site is ready, without the value of a Secret', () => {
     const { sync, notReady, said } = reconciled(aSite({ setup: SETUP, sso: [login('Google')] }));
     assert.equal(sync?.first, true);
-    assert.deepEqual(sync.wanted?.login, { setup: SETUP, sso: [login('Google')] });
+    assert.deepEqual(sync.login, { setup: SETUP, sso: [login('Google')] });
     const waiting = 'waiting for Job shop-configuration to configure the site';
     assert.deepEqual([notReady, said], [waiting, `Applying: ${waiting}`]);
   });
@@ -88,15 +94,15 @@ suite('the first login', () => {
     assert.ok(fields['siteConfig']);
   });
   test('has a reason where the wizard fails', () => {
-    const failed = { outcome: 'Failed', reason: 'SetupFailed', message: 'setup: x' } as const;
+    const failed = ['Failed', 'SetupFailed', 'setup: x'];
     const { said } = answered(aSite({ setup: SETUP }), failed);
     assert.equal(said, 'SetupFailed: setup: x; no key was changed');
   });
   test('waits for a Secret that does not exist', () => {
-    const { said, batchObjects } = reconciled(aSite({ sso: [login('Google')] }), []);
+    const { said, sync } = reconciled(aSite({ sso: [login('Google')] }), []);
     const path = 'spec.sso[0].clientSecret.secretKeyRef.name';
     const expected = `SecretMissing: ${path}: there is no Secret "idp" in namespace default; create it`;
-    assert.deepEqual([said, batchObjects], [expected, []]);
+    assert.deepEqual([said, sync?.run], [expected, undefined]);
   });
   test('is requested again when the Secret or the spec changes', () => {
     const site = aSite({ sso: [login('Google')] });
@@ -110,7 +116,7 @@ suite('the first login', () => {
   test('is requested without providers until the last one is deleted in the site', () => {
     const before = { hash: 'x', outcome: 'Applied', keys: [], init: 'i', lastSyncTime: '2026-01-01T00:00:00Z' } as const; // prettier-ignore
     const site = aSite({}, { siteConfig: before, socialLogins: ['Google'] });
-    assert.deepEqual(reconciled(site).sync?.wanted?.login, { sso: [] });
+    assert.deepEqual(reconciled(site).sync?.login, { sso: [] });
     assert.deepEqual(answered(site).fields, { siteConfig: undefined });
     assert.equal(reconciled(aSite({})).sync, undefined);
   });

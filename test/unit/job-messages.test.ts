@@ -5,7 +5,6 @@ import fc from 'fast-check';
 
 import { assetsOf } from '../../constructs/kinds/bench/assets.js';
 import { readFailure, readReport } from '../../constructs/kinds/backup/result.js';
-import { resultsOf as configurationResults } from '../../constructs/configuration/request.js';
 import { resultsOf as documentResults } from '../../constructs/batches/documents/result.js';
 import { resultOf } from '../../constructs/kinds/site-job/result.js';
 import type { JobRun } from '../../constructs/kit/kind.js';
@@ -158,27 +157,48 @@ describe('whatever a Job reports, the API server takes the status', () => {
     });
   }
 
-  for (const [kind, parse] of [
-    ['DocumentResult', documentResults],
-    ['ConfigurationResult', configurationResults],
-  ] as const) {
-    const own = scenarios.filter(({ objects }) => objects.some((object) => object.kind === kind));
-    test(`${kind}, in ${own.length} scenarios`, () => {
-      assert.ok(own.length > 0);
-      fc.assert(
-        fc.property(fc.nat(own.length - 1), results, (pick, report) => {
-          const scenario = own[pick] ?? assert.fail();
-          for (const result of parsed(parse, JSON.stringify(report))) {
-            const objects = scenario.objects.map((object) =>
-              object.kind === kind ? { ...object, ...result, metadata: object.metadata } : object,
-            );
-            assert.deepEqual(problemsIn({ ...scenario, objects }), [], scenario.name);
-          }
-        }),
-        RUNS,
-      );
-    });
-  }
+  test('DocumentResult', () => {
+    const own = scenarios.filter(({ objects }) =>
+      objects.some(({ kind }) => kind === 'DocumentResult'),
+    );
+    assert.ok(own.length > 0);
+    fc.assert(
+      fc.property(fc.nat(own.length - 1), results, (pick, report) => {
+        const scenario = own[pick] ?? assert.fail();
+        for (const result of parsed(documentResults, JSON.stringify(report))) {
+          const objects = scenario.objects.map((object) =>
+            object.kind === 'DocumentResult'
+              ? { ...object, ...result, metadata: object.metadata }
+              : object,
+          );
+          assert.deepEqual(problemsIn({ ...scenario, objects }), [], scenario.name);
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  test('the Job of siteConfig', () => {
+    const own = scenarios.flatMap((scenario) =>
+      reconcileScenario(scenario)
+        .flatMap(({ stages }) => stages.flatMap(({ objects }) => objects))
+        .filter(({ metadata }) => metadata.name.endsWith('-configuration'))
+        .map(({ metadata: { name, annotations } }) => ({ scenario, name, annotations })),
+    );
+    assert.ok(own.length > 0);
+    const outcomes = fc.constantFrom('Changed', 'Unchanged', 'Failed');
+    const entries = fc.oneof(value, fc.tuple(fc.oneof(outcomes, text), text, value, list(value)));
+    fc.assert(
+      fc.property(fc.nat(own.length - 1), entries, (pick, entry) => {
+        const { scenario, name, annotations } = own[pick] ?? assert.fail();
+        const run = annotations?.['app-operator.io/run'] ?? assert.fail();
+        const runs = [{ ...succeeded({ results: { [run]: entry } }), name, run }];
+        const changed = { ...scenario, observed: { ...scenario.observed, runs } };
+        assert.deepEqual(problemsIn(changed), [], scenario.name);
+      }),
+      RUNS,
+    );
+  });
 });
 
 /** The results in a message; none where the runner would find none. */

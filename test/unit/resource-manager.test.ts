@@ -84,6 +84,63 @@ describe('a wanted child that is being deleted', () => {
   });
 });
 
+describe('an advisory stage', () => {
+  const aJob = (name: string): Wanted => ({
+    ...{ kind: 'Job', name, labels, spec: {} },
+    annotations: { [METADATA_KEYS.run]: 'r1' },
+  });
+  const failed = (name: string): void => {
+    const conditions = [{ type: 'Failed', status: 'True' }];
+    const job = { ...api.the(name), status: { conditions } };
+    children.sink(Job, () => true).upsert(api.put(job));
+  };
+  /** Init, an advisory stage, and workloads. */
+  const plan = (more: Partial<Plan['stages'][number]> = {}): Plan => {
+    const made = aPlan([[aJob('init')], [aJob('configuration')], [AFTER]]);
+    const [init, configuration, workloads] = made.stages;
+    if (!init || !configuration || !workloads) throw new Error('three stages');
+    const advised = configuration.children.map((child) => ({ ...child, advisory: true }));
+    return {
+      ...made,
+      stages: [
+        { ...init, waitForReady: more.afterFailure !== undefined },
+        { ...configuration, advisory: true, children: advised, ...more },
+        workloads,
+      ],
+    };
+  };
+
+  test('keeps no later stage from being applied', async () => {
+    const { complete } = await resourceManager.apply(BENCH, plan());
+    assert.deepEqual([complete, api.calls], [true, ['APPLY init', 'APPLY configuration', 'APPLY after']]); // prettier-ignore
+  });
+  test('keeps none while it is blocked, either', async () => {
+    const { complete } = await resourceManager.apply(BENCH, plan({ blockedReason: 'not now' }));
+    assert.deepEqual([complete, api.calls], [true, ['APPLY init', 'APPLY after']]);
+  });
+  test('is no part of the hash of what was applied', async () => {
+    await resourceManager.apply(BENCH, plan());
+    const before = resourceManager.digest(plan());
+    failed('configuration');
+    assert.equal(resourceManager.digest(plan()), before);
+    const without = { ...plan(), stages: plan().stages.filter(({ advisory }) => !advisory) };
+    assert.equal(resourceManager.digest(without), before);
+  });
+  for (const [afterFailure, calls] of [
+    [true, ['APPLY init', 'APPLY configuration']],
+    [false, ['APPLY init']],
+  ] as const) {
+    // prettier-ignore
+    test(`${afterFailure ? 'is' : 'is not'} applied after a Job that has failed`, async () => {
+      await resourceManager.apply(BENCH, plan({ afterFailure }));
+      assert.deepEqual(api.calls, ['APPLY init'], 'while the Job runs it waits');
+      failed('init');
+      const { complete } = await resourceManager.apply(BENCH, plan({ afterFailure }));
+      assert.deepEqual([complete, api.calls], [false, calls]);
+    });
+  }
+});
+
 describe('a Job that succeeds while its stage is applied', () => {
   const JOB: Wanted = {
     kind: 'Job',
@@ -160,12 +217,7 @@ describe('a finished Job that is deleted', () => {
   }
 
   beforeEach(() => {
-    children = new ChildCache(
-      METADATA_KEYS,
-      () => undefined,
-      undefined,
-      () => NOW,
-    );
+    children = new ChildCache(METADATA_KEYS, () => undefined, undefined, { now: () => NOW });
     const applier = new Applier({
       ...{ client: api, children, metadataKeys: METADATA_KEYS },
       onApiGone: () => undefined,

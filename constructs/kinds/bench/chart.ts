@@ -2,6 +2,7 @@ import { Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import { configurationBlock } from '../../configuration/evaluate.js';
+import { addConfigurationJob } from '../../configuration/job.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
 import { SOCKETIO_PORT } from '../../kit/constants.generated.js';
 import { DatabaseServer } from '../../frappe/database-server.js';
@@ -93,6 +94,8 @@ export class BenchChart extends Chart {
 
     const init = new Stage(this, 'init', { waitForReady: true });
     new BenchInit(init, 'init', { ...common, configHash, runAgain: inputs.runAgain });
+
+    addConfigurationJob(this, { ...common, configuration: inputs.configuration, env: [] });
 
     const workloads = new Stage(this, 'workloads', {
       blocked: configurationBlock(inputs.configuration),

@@ -80,8 +80,9 @@ export const bench: Kind<AppBench, BenchInputs> = {
   givenToPods,
   normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
   chart: (scope, id, props) => new BenchChart(scope, id, props),
-  // Only until it is known where the image has its assets.
-  readsRuns: (bench) => !knowsAssets(bench),
+  // Only until it is known where the image has its assets, or that the keys are set.
+  readsRuns: ({ resource, inputs }) =>
+    !knowsAssets(resource) || inputs.configuration?.run !== undefined,
   probes: () => [],
   evaluate: evaluateBench,
   cleanup: {

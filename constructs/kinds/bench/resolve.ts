@@ -66,8 +66,6 @@ function configurationOf(
     bench,
     {
       file: COMMON_CONFIG_FILE,
-      request: 'BenchConfigurationRequest',
-      progress: 'BenchConfigurationProgress',
       job,
       initJob,
       init: benchInitRun(model, benchConfigHash(model, version), runAgainOf(bench)),

@@ -1,11 +1,13 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { configurationBlock } from '../../configuration/evaluate.js';
+import { addConfigurationJob } from '../../configuration/job.js';
 import { databaseOperator } from '../../integrations/index.js';
 import { DatabaseServer } from '../../frappe/database-server.js';
 import { serverCertificate } from '../../frappe/database-tls.js';
 import { GeneratedSecret } from '../../frappe/generated-secret.js';
 import { Gunicorn } from '../../frappe/gunicorn.js';
+import { siteEnv } from '../../frappe/site-model.js';
 import { OnlyFromBench } from '../../frappe/network-rule.js';
 import {
   isKnownQueue,
@@ -48,6 +50,17 @@ export class SiteChart extends Chart {
 
     const init = new Stage(this, 'init', { waitForReady: true, blocked: inputs.blockedReason });
     new SiteInit(init, 'init', { site, inputs });
+
+    addConfigurationJob(this, {
+      bench: inputs.bench,
+      owner: site,
+      configuration: inputs.configuration,
+      env: siteEnv({
+        name: site.metadata.name,
+        namespace: inputs.bench.namespace,
+        siteName: site.spec.siteName,
+      }),
+    });
 
     const upgrade = inputs.upgrade?.started ? inputs.upgrade : undefined;
     const workloads = new Stage(this, 'workloads', {

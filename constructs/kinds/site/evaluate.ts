@@ -1,6 +1,5 @@
 import type { AppSite } from '../../api/site.js';
-import { evaluateConfiguration } from '../../configuration/evaluate.js';
-import type { ConfigurationSync } from '../../configuration/sync.js';
+import { evaluateConfiguration, type ConfigurationResult } from '../../configuration/evaluate.js';
 import {
   evaluatePhase,
   mergeStatus,
@@ -23,6 +22,7 @@ import { evaluateScaling } from './workloads.js';
 /** The status of a site: its phase, and what each part adds, in the order of the conditions. */
 export function evaluateSite(observation: Observation<AppSite, SiteInputs>): StatusResult {
   const { inputs, resource } = observation;
+  const configuration = evaluateConfiguration(observation, inputs.configuration);
   return mergeStatus(sitePhase(observation), [
     NOT_DONE,
     evaluateAccess(observation),
@@ -34,8 +34,8 @@ export function evaluateSite(observation: Observation<AppSite, SiteInputs>): Sta
     // Visitors of a site that is closed for them see another page than in maintenance.
     evaluateUpgrade(observation),
     evaluateRestore(observation),
-    evaluateConfiguration(observation, inputs.configuration),
-    { fields: { socialLogins: socialLogins(resource, inputs.configuration) } },
+    configuration,
+    { fields: { socialLogins: socialLogins(resource, configuration.result) } },
     { conditions: fieldsIgnored(fieldsWithoutEffect(resource)) },
   ]);
 }
@@ -54,12 +54,12 @@ const NOT_DONE: StatusPart = {
 /** The identity providers in the site. They change when the Job has ended. */
 function socialLogins(
   { spec, status }: AppSite,
-  sync: ConfigurationSync | undefined,
+  result: ConfigurationResult | undefined,
 ): readonly string[] | undefined {
   const before = status?.socialLogins;
-  if (!sync?.result) return before;
+  if (!result) return before;
   const wanted = (spec.sso ?? []).map(({ provider }) => provider).sort();
-  const failed = sync.result.outcome === 'Failed';
+  const failed = result.outcome === 'Failed';
   const present = failed ? [...new Set([...(before ?? []), ...wanted])].sort() : wanted;
   return present.length === 0 ? undefined : present;
 }

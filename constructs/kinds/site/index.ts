@@ -88,8 +88,9 @@ export const site: Kind<AppSite, SiteInputs> = {
     { path: ['spec', 'aliases', '*'], form: normalHost },
   ],
   chart: (scope, id, props) => new SiteChart(scope, id, props),
-  // Of thousands of sites few are restored.
-  readsRuns: ({ spec }) => spec.restoreFrom !== undefined,
+  // Of thousands of sites few are restored, or configured now.
+  readsRuns: ({ resource, inputs }) =>
+    resource.spec.restoreFrom !== undefined || inputs.configuration?.run !== undefined,
   probes: siteProbes,
   evaluate: evaluateSite,
   cleanup: siteCleanup,

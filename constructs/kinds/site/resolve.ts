@@ -145,8 +145,6 @@ function resolveConfiguration(
     site,
     {
       file: 'site_config.json',
-      request: 'SiteConfigurationRequest',
-      progress: 'SiteConfigurationProgress',
       job,
       initJob,
       init: initRun(site, inputs),
