@@ -22,7 +22,6 @@ const admission = new Admission({
   group: DEFAULT_API_GROUP,
   namespaces: [],
   reader: () => undefined,
-  mayRead: () => Promise.resolve(false),
   log,
 });
 const address = { host: '127.0.0.1', port: 0 };

@@ -5,10 +5,6 @@ import {
   sitesByPublicHost,
   sitesOfBench,
 } from '../../frappe/indexes.js';
-import { tlsSecrets } from '../../frappe/database-tls.js';
-import { loginReferences } from '../../configuration/first-login.js';
-import { configurationReferences } from '../../configuration/sources.js';
-import { templateReferences } from '../../frappe/pod-template-references.js';
 import { INTEGRATIONS } from '../../integrations/index.js';
 import { usedKinds, type Integration } from '../../kit/integration.js';
 import type { Kind } from '../../kit/kind.js';
@@ -32,6 +28,7 @@ import type { AppSite } from '../../api/site.js';
 import { SiteChart } from './chart.js';
 import { appSite } from './definition.js';
 import type { SiteInputs } from './inputs.js';
+import { sitePodFields } from './pod-fields.js';
 import { resolveSite } from './resolve.js';
 import { evaluateSite, siteProbes } from './evaluate.js';
 import { siteReasons } from './reasons.js';
@@ -71,16 +68,7 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   indexes: [sitesOfBench, sitesByHost, sitesByPublicHost, sitesByClaim, ingressesByHost],
   resolve: (resource, reader) => resolveSite(resource, reader, integrations),
   admissionWarnings: siteWarnings,
-  givenToPods: {
-    fields: ['componentPodTemplates', 'siteConfig', 'sso', 'dbConfig.tls'],
-    references: ({ spec }) => [
-      ...templateReferences(spec.componentPodTemplates),
-      ...configurationReferences(spec.siteConfig),
-      ...loginReferences(spec.sso),
-      // The code of sites can read these files.
-      ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
-    ],
-  },
+  podFields: sitePodFields,
   normal: [
     { path: ['spec', 'siteName'], form: normalHost },
     { path: ['spec', 'domain'], form: normalHost },
