@@ -193,51 +193,13 @@ interface ControllerInputs extends Caches {
 }
 
 function buildControllers(
-  { config, client, metrics, log, kinds = KINDS, batches = BATCHES }: ManagerProps,
+  props: ManagerProps,
   inputs: ControllerInputs,
 ): Pick<Wiring, 'controllers' | 'batches'> {
-  const { dependencies, children, stores, watches } = inputs;
-  const { metadataKeys, discovery, crds, probes } = inputs;
-  const own = kinds.map((kind): [string, OwnKind] => {
-    const { kind: name } = kind.definition;
-    const found = (object: KubeObject): void => stores.get(name)?.upsert(object);
-    return [name, { api: objectKind(kind.definition, config.apiGroup), kind, found }];
-  });
-  const live = new LiveResources(client, new Map(own), metadataKeys);
-  const applier = new Applier({
-    client,
-    children,
-    metadataKeys,
-    isCurrent: (resource) => live.isCurrent(resource),
-    onApiGone: () => {
-      discovery.hint();
-    },
-  });
-  const podDiagnostics = new PodDiagnostics({ client, now: monotonic });
-  const shared = {
-    client,
-    metadataKeys,
-    dependencies,
-    children,
-    metrics,
-    log,
-    monotonic,
-    live,
-    kinds: new Map(
-      [...kinds, ...batches].flatMap(({ owns }) => owns).map((one) => [kindId(one), one]),
-    ),
-    resourceManager: new ResourceManager({ children, applier, now: Date.now }),
-    healthChecker: new HealthChecker({ children, podDiagnostics, probes, now: Date.now }),
-    finalizer: new Finalizer(client, metadataKeys),
-    batchObjects: new BatchObjects(dependencies),
-    jobRuns: new JobRuns(client, monotonic),
-    events: new Events({ client, log, instance: hostname(), now: () => new Date() }),
-    concurrency: config.maxConcurrentReconciles,
-    resyncMs: config.resyncIntervalMs,
-    now: Date.now,
-    random: Math.random,
-  };
+  const { config, kinds = KINDS, batches = BATCHES } = props;
+  const { stores, watches, crds } = inputs;
   const { apiGroup: group } = config;
+  const shared = sharedParts(props, inputs);
   return {
     controllers: kinds.map(
       (kind) =>
@@ -257,9 +219,54 @@ function buildControllers(
           },
         }),
     ),
-    batches: batches.map(
-      (batch) => new BatchController({ ...shared, batch, applier, podDiagnostics }),
-    ),
+    batches: batches.map((batch) => new BatchController({ ...shared, batch })),
+  };
+}
+
+/** What all controllers share. */
+function sharedParts(
+  { config, client, metrics, log, kinds = KINDS, batches = BATCHES }: ManagerProps,
+  { dependencies, children, stores, metadataKeys, discovery, probes }: ControllerInputs,
+) {
+  const ours = kinds.map((kind): [string, OwnKind] => {
+    const { kind: name } = kind.definition;
+    const found = (object: KubeObject): void => stores.get(name)?.upsert(object);
+    return [name, { api: objectKind(kind.definition, config.apiGroup), kind, found }];
+  });
+  const owned = [...kinds, ...batches].flatMap(({ owns }) => owns);
+  const live = new LiveResources(client, new Map(ours), metadataKeys);
+  const applier = new Applier({
+    client,
+    children,
+    metadataKeys,
+    isCurrent: (resource) => live.isCurrent(resource),
+    onApiGone: () => {
+      discovery.hint();
+    },
+  });
+  const podDiagnostics = new PodDiagnostics({ client, now: monotonic });
+  return {
+    client,
+    metadataKeys,
+    dependencies,
+    children,
+    metrics,
+    log,
+    monotonic,
+    live,
+    applier,
+    podDiagnostics,
+    kinds: new Map(owned.map((kind) => [kindId(kind), kind])),
+    resourceManager: new ResourceManager({ children, applier, now: Date.now }),
+    healthChecker: new HealthChecker({ children, podDiagnostics, probes, now: Date.now }),
+    finalizer: new Finalizer(client, metadataKeys),
+    batchObjects: new BatchObjects(dependencies),
+    jobRuns: new JobRuns(client, monotonic),
+    events: new Events({ client, log, instance: hostname(), now: () => new Date() }),
+    concurrency: config.maxConcurrentReconciles,
+    resyncMs: config.resyncIntervalMs,
+    now: Date.now,
+    random: Math.random,
   };
 }
 

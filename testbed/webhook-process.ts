@@ -16,6 +16,12 @@ export interface Started {
   readonly ca: string;
 }
 
+/** What the process answers to each message: what it uses. */
+export interface Usage {
+  readonly rss: number;
+  readonly cpuMs: number;
+}
+
 const log = createLogger({ logLevel: 'info', logEncoder: 'json' }, new PassThrough().resume());
 const admission = new Admission({
   kinds: KINDS,
@@ -41,6 +47,7 @@ process.on('message', () => {
   // Twice: what the first frees may hold more.
   globalThis.gc?.();
   globalThis.gc?.();
-  process.send?.(process.memoryUsage().rss);
+  const { user, system } = process.cpuUsage();
+  process.send?.({ rss: process.memoryUsage().rss, cpuMs: (user + system) / 1000 } satisfies Usage);
 });
 process.send?.({ port: server.port, health: health.port, ca: keys.bundle } satisfies Started);

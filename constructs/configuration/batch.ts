@@ -15,7 +15,7 @@ import { isPaused } from '../kit/annotations.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
 import { Job } from '../kit/object-kind.js';
-import { Stage } from '../kit/stage.js';
+import { Stage } from '../kit/synth.js';
 import type { AppSite } from '../api/site.js';
 import { loginContent, loginFiles, type FirstLogin, type LoginFile } from './first-login.js';
 import { requestsOf, resultsOf, type ConfigurationRequest } from './request.js';

@@ -38,16 +38,6 @@ const NOTHING: ConfigurationEvaluation = {
   notReady: undefined,
 };
 
-/** The phase and the Ready condition of a resource that starts with its keys, or not at all. */
-export function withConfiguration<P extends Pick<StatusResult, 'phase' | 'ready'>>(
-  evaluated: P,
-  { notReady }: ConfigurationEvaluation,
-): Pick<StatusResult, 'phase' | 'ready'> {
-  if (notReady === undefined) return evaluated;
-  const phase = 'Provisioning';
-  return { phase, ready: { type: 'Ready', status: 'False', reason: phase, message: notReady } };
-}
-
 /** What the declared keys add to a status. */
 export function evaluateConfiguration<R extends ConfiguredResource, F>(
   observation: Observation<R, F>,

@@ -2,12 +2,10 @@ import type { SiteConfig, SiteConfigStatus } from '../kit/api.js';
 import type { BatchProgress } from '../kit/batch.js';
 import type { CommonStatus } from '../kit/condition.js';
 import { COMMON_CONFIG_FILE } from '../kit/constants.generated.js';
-import { Stalled } from '../kit/errors.js';
 import { canonicalJson, hashOf } from '../kit/json/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { identity, type Resource } from '../kit/object.js';
 import type { FirstLogin } from './first-login.js';
-import { configurationProblems } from './problems.js';
 import type { ConfigurationRequest, ConfigurationResult } from './request.js';
 import { sourcesOf, type ConfigurationSource } from './sources.js';
 
@@ -75,7 +73,7 @@ const READ_AT_START: ReadonlySet<string> = new Set([
 /**
  * The state of the keys that a resource declares; undefined where it declares none, and never did.
  * @param init what the init Job is created to do: the file is compared after each of its runs
- * @throws Stalled where the entries cannot be used
+ The entries are known to be valid.
  */
 export function syncConfiguration(
   resource: ConfiguredResource,
@@ -116,15 +114,9 @@ function contentHash(
   return hashOf([uid, props.entries, versions, ...(props.login ? [props.login] : [])]);
 }
 
-/**
- * The entries, with their values in one order of keys, as all that is synthesized.
- * @throws Stalled
- */
+/** The entries, with their values in one order of keys, as all that is synthesized. */
 function entriesOf({ siteConfig = [] }: ConfiguredResource['spec']): SiteConfig {
-  const entries = JSON.parse(canonicalJson(siteConfig)) as SiteConfig;
-  const problems = configurationProblems(entries);
-  if (problems.length > 0) throw Stalled.invalid(problems);
-  return entries;
+  return JSON.parse(canonicalJson(siteConfig)) as SiteConfig;
 }
 
 type Requested = Pick<ConfigurationSync, 'wanted' | 'result' | 'stuck'>;

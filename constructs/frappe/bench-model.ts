@@ -5,12 +5,11 @@ import type {
   QueueWorkers,
   WorkerAutoscaling,
 } from '../api/bench.js';
-import { databaseOperator } from '../integrations/database-operator.js';
+import { databaseOperator } from '../integrations/index.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
 import type { DatabaseTls, GunicornSettings } from '../kit/api.js';
-import { defined } from '../kit/json/defined.js';
 import type { ServerRef } from '../kit/database-operator.js';
-import { Stalled, type Problem } from '../kit/errors.js';
+import { refuse, type Problem, type Refusal } from '../kit/errors.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/metadata-keys.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { ClusterReader } from '../kit/kind.js';
@@ -86,16 +85,6 @@ export type RedisServers =
 export const DEFAULT_PORTS = { mariadb: MARIADB_PORT, postgres: POSTGRES_PORT } as const;
 export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
 
-/** What the bench's status records of its pods. */
-function benchRecord({
-  status = {},
-}: AppBench): Pick<BenchModel, 'assetsInSites' | 'configurationRestart'> {
-  return {
-    assetsInSites: status.assets?.inSites ?? [],
-    ...defined({ configurationRestart: status.siteConfig?.restart }),
-  };
-}
-
 /**
  * What of a bench is decided by its spec, the operator's settings and the platform alone.
  * @throws Stalled where a pod template would break the pods: then nothing of the bench or in its sites
@@ -105,11 +94,19 @@ export function benchModel(
   bench: AppBench,
   reader: Pick<ClusterReader, 'settings' | 'serves'>,
 ): BenchModel {
-  const { spec } = bench;
+  refuse(invalidBench(bench));
+  return modelOfValid(bench, reader);
+}
+
+/** The model of a bench whose pod templates are known to be valid. */
+export function modelOfValid(
+  bench: AppBench,
+  reader: Pick<ClusterReader, 'settings' | 'serves'>,
+): BenchModel {
+  const { spec, status } = bench;
   const { settings } = reader;
-  const name = bench.metadata.name;
-  const namespace = bench.metadata.namespace ?? 'default';
-  refuseInvalidOther({ kind: 'AppBench', name }, benchTemplateProblems(bench));
+  const { name, namespace = 'default' } = bench.metadata;
+  const names = benchNames(name);
   const operatorServer = serverRef(bench);
   const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
   return {
@@ -117,21 +114,19 @@ export function benchModel(
     namespace,
     metadataKeys: metadataKeysOf(bench),
     image: frappeImage(spec),
-    ...benchRecord(bench),
-    security: resolveSecurity(spec.security, settings, assignsIds(reader), bench.status?.ids),
-    podTemplate: spec.podTemplate ?? {},
-    // Nothing is wrong with them: see above.
-    componentPodTemplates: (spec.componentPodTemplates ?? {}) as ComponentPodTemplates,
-    sitesVolume: sitesVolume(bench),
+    security: resolveSecurity(spec.security, settings, assignsIds(reader), status?.ids),
     apps: resolveApps(bench).apps,
     queuePrefix: `${namespace}.${name}`,
-    redis: redisServers(bench, host(benchNames(name).redis)),
-    database: databaseServer(bench, host),
+    ...benchRecord(bench),
+    ...podTemplates(spec),
+    ...processes(spec),
+    sitesVolume: sitesVolume(spec, names.sites),
+    redis: redisServers(spec, names.redisSecret, host(names.redis)),
+    database: databaseServer(bench, names, host),
     ...(operatorServer ? { operatorServer } : {}),
     componentReplicas: { ...spec.componentReplicas },
     componentResources: { ...spec.componentResources },
     workerAutoscaling: spec.workerAutoscaling ?? {},
-    ...processes(bench),
     domain: spec.domainConfig ?? {},
     clusterDomain: settings.clusterDomain,
     network: {
@@ -139,6 +134,27 @@ export function benchModel(
       kedaNamespace: settings.kedaNamespace,
       operatorNamespace: settings.operatorNamespace,
     },
+  };
+}
+
+type Spec = AppBench['spec'];
+
+/** What the bench's status records of its pods. */
+function benchRecord({
+  status = {},
+}: AppBench): Pick<BenchModel, 'assetsInSites' | 'configurationRestart'> {
+  const restart = status.siteConfig?.restart;
+  return {
+    assetsInSites: status.assets?.inSites ?? [],
+    ...(restart === undefined ? {} : { configurationRestart: restart }),
+  };
+}
+
+function podTemplates(spec: Spec): PodTemplates {
+  return {
+    podTemplate: spec.podTemplate ?? {},
+    // They are known to be valid.
+    componentPodTemplates: (spec.componentPodTemplates ?? {}) as ComponentPodTemplates,
   };
 }
 
@@ -151,27 +167,26 @@ export function benchTemplateProblems(bench: AppBench): readonly Problem[] {
   });
 }
 
-/** @throws Stalled where another resource than the reconciled one is invalid */
-export function refuseInvalidOther(
-  other: { readonly kind: string; readonly name: string },
-  problems: readonly Problem[],
-): void {
-  if (problems.length === 0) return;
-  const message = `${other.kind} "${other.name}" has pod templates that are not valid; see its condition Ready`;
-  throw new Stalled('InvalidSpec', message);
+/** Why a bench that another resource names cannot be used. */
+export function invalidBench(bench: AppBench): readonly Refusal[] {
+  return invalidOther(`AppBench "${bench.metadata.name}"`, benchTemplateProblems(bench));
 }
 
-function sitesVolume({ metadata, spec }: AppBench): BenchModel['sitesVolume'] {
-  const { existingClaim, accessMode } = spec.storage;
+/** Why another resource than the reconciled one cannot be used: its own status has the problems. */
+export function invalidOther(other: string, problems: readonly Problem[]): readonly Refusal[] {
+  if (problems.length === 0) return [];
+  const message = `${other} has pod templates that are not valid; see its condition Ready`;
+  return [{ reason: 'InvalidSpec', message }];
+}
+
+function sitesVolume({ storage }: Spec, claim: string): BenchModel['sitesVolume'] {
   return {
-    claim: existingClaim ?? benchNames(metadata.name).sites,
-    onOneNode: accessMode === 'ReadWriteOnce',
+    claim: storage.existingClaim ?? claim,
+    onOneNode: storage.accessMode === 'ReadWriteOnce',
   };
 }
 
-function processes({
-  spec,
-}: AppBench): Pick<BenchModel, 'gunicorn' | 'schedulerTickSeconds' | 'workers'> {
+function processes(spec: Spec): Pick<BenchModel, 'gunicorn' | 'schedulerTickSeconds' | 'workers'> {
   return {
     gunicorn: spec.gunicorn ?? {},
     schedulerTickSeconds: spec.schedulerTickIntervalSeconds,
@@ -179,30 +194,32 @@ function processes({
   };
 }
 
-function redisServers({ spec, metadata }: AppBench, host: string): RedisServers {
-  const external = spec.redisConfig?.external;
-  if (external) {
-    const secret = external.urlsSecretRef.name;
+/** @param secret with the generated password */
+function redisServers({ redisConfig }: Spec, secret: string, host: string): RedisServers {
+  const external = redisConfig?.external?.urlsSecretRef.name;
+  if (external !== undefined) {
     return {
       external: true,
-      cacheUrl: { secret, key: 'cache' },
-      queueUrl: { secret, key: 'queue' },
+      cacheUrl: { secret: external, key: 'cache' },
+      queueUrl: { secret: external, key: 'queue' },
     };
   }
-  const password = { secret: benchNames(metadata.name).redisSecret, key: 'password' };
   return {
     external: false,
     host,
     cachePort: REDIS_CACHE_PORT,
     queuePort: REDIS_QUEUE_PORT,
-    password,
+    password: { secret, key: 'password' },
   };
 }
 
-function databaseServer(bench: AppBench, host: (service: string) => string): DatabaseServer {
-  const { spec, metadata } = bench;
+function databaseServer(
+  bench: AppBench,
+  names: ReturnType<typeof benchNames>,
+  host: (service: string) => string,
+): DatabaseServer {
+  const { spec } = bench;
   const { provider, mode, port = DEFAULT_PORTS[provider], rootSecretRef } = spec.dbConfig;
-  const names = benchNames(metadata.name);
   const plan = serverTlsPlan(spec.dbConfig.tls);
   const tls = plan ? { tls: plan } : {};
   switch (mode) {

@@ -1,5 +1,5 @@
 import type { AppBench } from '../api/bench.js';
-import { databaseOperator } from '../integrations/database-operator.js';
+import { databaseOperator } from '../integrations/index.js';
 import type { DatabaseTls } from '../kit/api.js';
 import type { DatabaseOperatorServer } from '../kit/database-operator.js';
 import type { ClusterReader } from '../kit/kind.js';

@@ -3,7 +3,7 @@ import type { ClusterReader } from '../kit/kind.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../kit/labels.js';
 import { keyOf, type KubeObject, type Resource } from '../kit/object.js';
 import { benchesByClaim, sitesByClaim } from './indexes.js';
-import { isOlder, nameOwnerOf } from './name-conflict.js';
+import { isOlder, nameOwnerOf } from './oldest-wins.js';
 
 /** A claim that a spec names in place of one that the operator makes. */
 export interface ExistingClaim {

@@ -8,7 +8,7 @@ import { gunicornRequests } from './default-resources.js';
 import { gunicornSettings } from './gunicorn-settings.js';
 import { nginxAddress, SITES_DIR } from './pod.js';
 import { PodService } from './service.js';
-import { Workload } from './workload.js';
+import { WorkloadConstruct } from './workload.js';
 
 const PING = '/api/method/ping';
 
@@ -40,7 +40,7 @@ export class Gunicorn extends Construct {
       component,
       ports: { http: GUNICORN_PORT },
     });
-    new Workload(this, 'workload', {
+    new WorkloadConstruct(this, 'workload', {
       bench,
       owner,
       name,

@@ -2,14 +2,14 @@ import type { k8s } from 'cdk8s-plus-28';
 import type { AppBench } from '../api/bench.js';
 import type { PodTemplate, SiteConfigStatus } from '../kit/api.js';
 import { defined } from '../kit/json/defined.js';
-import { Waiting, type Problem } from '../kit/errors.js';
+import { refuse, Waiting, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { isPaused } from '../kit/annotations.js';
 import type { MetadataKeys } from '../kit/metadata-keys.js';
 import { benchNames } from '../kit/names.js';
 import type { AppSite } from '../api/site.js';
 import { withoutIgnoredApps } from './apps.js';
-import { benchModel, refuseInvalidOther, type BenchModel } from './bench-model.js';
+import { benchModel, invalidOther, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
 import { withTemplatesOf, type RawTemplates } from './pod-template.js';
 import { templateProblems } from './pod-template-rules.js';
@@ -97,7 +97,7 @@ export function viewSite(resource: SiteReference, reader: ClusterReader): SiteVi
  * The site that a resource names, where something may run in it now.
  * @throws Waiting with the reason SiteMissing or SiteNotReady
  */
-export function requireSite(resource: SiteReference, reader: ClusterReader): SiteModel {
+export function siteModelOf(resource: SiteReference, reader: ClusterReader): SiteModel {
   const { site, blocked } = viewSite(resource, reader);
   if (blocked) throw new Waiting(blocked.reason, blocked.message);
   if (!site) throw new Error('a site that is not blocked exists');
@@ -145,13 +145,15 @@ function isReady({ metadata, status }: AppSite): boolean {
 }
 
 /** What a site, and each Job in it, depends on of its bench. */
-export function benchOffer(bench: AppBench): {
+export interface BenchOffer {
   readonly bench: AppBench;
   readonly ready: boolean;
   /** Whether it is being deleted, and kept for its sites only. */
   readonly deleting: boolean;
   readonly image: string | undefined;
-} {
+}
+
+export function benchOffer(bench: AppBench): BenchOffer {
   const { metadata, status } = bench;
   return {
     bench: bareBench(bench),
@@ -194,10 +196,9 @@ export interface SiteTemplates {
 
 /** @throws Stalled where a pod template of the site is invalid */
 function siteBench(bench: BenchModel, site: SiteTemplates & { readonly name: string }): BenchModel {
-  refuseInvalidOther(
-    { kind: 'AppSite', name: site.name },
-    siteTemplateProblems(site, { benchName: bench.name, metadataKeys: bench.metadataKeys }),
-  );
+  const { name: benchName, metadataKeys } = bench;
+  const problems = siteTemplateProblems(site, { benchName, metadataKeys });
+  refuse(invalidOther(`AppSite "${site.name}"`, problems));
   return withTemplates(bench, site);
 }
 

@@ -9,7 +9,7 @@ import type { BenchModel } from './bench-model.js';
 import { COMMON_CONFIG_FILE, QUEUE_KEY, QUEUES, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { nginxAddress, PYTHON, SITES_DIR } from './pod.js';
 import { mostWorkers, type WorkerScale } from './worker-scaling.js';
-import { Workload } from './workload.js';
+import { WorkloadConstruct } from './workload.js';
 
 /** The component of a queue's workers, as specs name it. */
 export const WORKER_COMPONENTS = {
@@ -103,7 +103,7 @@ export class Worker extends Construct {
     super(scope, id);
     const { bench, owner, name, group, scale, resources = WORKER_REQUESTS } = props;
     const component = `worker-${group.name}`;
-    new Workload(this, 'workload', {
+    new WorkloadConstruct(this, 'workload', {
       bench,
       owner,
       name,

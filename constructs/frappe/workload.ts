@@ -15,7 +15,7 @@ export interface WorkloadProps extends FrappePodProps {
 /**
  * A Deployment of the framework's image, with a PodDisruptionBudget where it has several replicas.
  */
-export class Workload extends Construct {
+export class WorkloadConstruct extends Construct {
   constructor(scope: Construct, id: string, props: WorkloadProps) {
     super(scope, id);
     const { owner, name, component, replicas } = props;

@@ -1,4 +1,4 @@
-import { ApiObject, type ApiObjectProps } from 'cdk8s';
+import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { API_VERSION } from '../kit/definition.js';
 import { NAMESPACE_NAME } from '../kit/well-known.js';
@@ -75,7 +75,7 @@ export class AdmissionPolicies extends Construct {
         variables: rules.variables,
         validations: rules.validations.map((rule) => ({ ...rule, reason: 'Forbidden' })),
       },
-    } as ApiObjectProps);
+    });
     const param = { name: OPERATOR.limits, namespace, parameterNotFoundAction: 'Deny' };
     new ApiObject(this, `${id}-binding`, {
       apiVersion: API,
@@ -87,7 +87,7 @@ export class AdmissionPolicies extends Construct {
         ...this.matchResources(),
         validationActions: ['Deny'],
       },
-    } as ApiObjectProps);
+    });
   }
 
   private matchResources(): object {

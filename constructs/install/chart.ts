@@ -7,7 +7,7 @@ import { OperatorAccess } from './operator-roles.js';
 import { AdmissionPolicies } from './admission-policies.js';
 import { crdOf } from './crd.js';
 import { OPERATOR, OPERATOR_LABELS } from '../kit/operator-identity.js';
-import { Manager } from './manager.js';
+import { OperatorDeployment } from './manager.js';
 import { MetricsService } from './metrics-service.js';
 import { OperatorNetwork } from './network-policy.js';
 import type { PermissionSource } from './permissions.js';
@@ -117,7 +117,8 @@ export class InstallChart extends Chart {
     new OperatorNetwork(this, 'network', network);
     const { webhookClientCa } = props;
     const settings = { kedaNamespace, webhookClientCa, plainMetrics, watchLabelSelector };
-    new Manager(this, 'manager', { ...common, image, replicas, platformIds, ...settings });
+    const operator = { ...common, image, replicas, platformIds, ...settings };
+    new OperatorDeployment(this, 'manager', operator);
     if (webhooks) new Webhooks(this, 'webhooks', common);
     if (policies) new AdmissionPolicies(this, 'policies', common);
   }

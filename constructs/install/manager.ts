@@ -44,7 +44,7 @@ const CLIENT_CA = { volume: 'webhook-client-ca', folder: '/etc/app-operator/webh
 const GRACE_SECONDS = 30;
 
 /** The operator's Deployment, within what the `restricted` Pod Security Standard lets pods do. */
-export class Manager extends Construct {
+export class OperatorDeployment extends Construct {
   constructor(scope: Construct, id: string, props: ManagerProps) {
     super(scope, id);
     const { namespace, replicas } = props;

@@ -1,4 +1,6 @@
-import type { Integration } from '../kit/integration.js';
+import type { DatabaseOperator } from '../kit/database-operator.js';
+import type { AccessHook, Integration, UsedKinds } from '../kit/integration.js';
+import { distinctKinds } from '../kit/object-kind.js';
 import { certManager } from './cert-manager/index.js';
 import { cloudNativePg } from './cloudnative-pg/index.js';
 import { keda } from './keda/index.js';
@@ -17,3 +19,27 @@ export const INTEGRATIONS: readonly Integration[] = [
   openShift,
   prometheusOperator,
 ];
+
+/** All that a kind of ours uses of them. */
+export function usedKinds(kind: string): Required<UsedKinds> {
+  const used = INTEGRATIONS.flatMap(({ uses }) => uses?.[kind] ?? []);
+  return {
+    owns: distinctKinds(used.flatMap(({ owns = [] }) => owns)),
+    reads: distinctKinds(used.flatMap(({ reads = [] }) => reads)),
+    detects: distinctKinds(used.flatMap(({ detects = [] }) => detects)),
+  };
+}
+
+/** The parts of some integrations in the access to a site, by their names. */
+export function accessHooks(names: readonly string[]): readonly AccessHook[] {
+  return INTEGRATIONS.flatMap(({ name, access }) =>
+    access && names.includes(name) ? [access] : [],
+  );
+}
+
+/** The database operator that makes databases on a kind of server. */
+export function databaseOperator(provider: DatabaseOperator['provider']): DatabaseOperator {
+  const found = INTEGRATIONS.find(({ database }) => database?.provider === provider)?.database;
+  if (!found) throw new Error(`no integration has a database operator for ${provider}`);
+  return found;
+}

@@ -57,6 +57,37 @@ export function textOf(problems: readonly Problem[]): string {
   return problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
 }
 
+/** Why a spec cannot be carried out. */
+export interface Refusal {
+  /** One CamelCase word: the reason of the conditions, where it is the first refusal. */
+  readonly reason: string;
+  readonly message: string;
+  /** Whether another resource owns the names of the children. */
+  readonly losesNames?: true;
+}
+
+/** Problems of a spec, as refusals. */
+export function invalid(problems: readonly Problem[]): readonly Refusal[] {
+  return refusals('InvalidSpec', problems);
+}
+
+export function refusals(reason: string, problems: readonly Problem[]): readonly Refusal[] {
+  return problems.map(({ path, message }) => ({ reason, message: `${path}: ${message}` }));
+}
+
+/**
+ * Refuses a spec for all its mistakes at once. The first gives the reason: the order of the refusals is
+ * their precedence.
+ * @throws Stalled where there is a refusal
+ */
+export function refuse(found: readonly Refusal[]): void {
+  const [first] = found;
+  if (!first) return;
+  const losesNames = found.some((refusal) => refusal.losesNames === true);
+  const message = found.map((refusal) => refusal.message).join('; ');
+  throw new Stalled(first.reason, message, undefined, losesNames);
+}
+
 /** The message of whatever was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -1,7 +1,6 @@
 import type { Construct } from 'constructs';
 import type { ConditionResult } from './condition.js';
 import type { DatabaseOperator } from './database-operator.js';
-import type { ClusterReader } from './kind.js';
 import type { Resource } from './object.js';
 import { distinctKinds, type ObjectKind } from './object-kind.js';
 
@@ -21,10 +20,8 @@ export interface Integration {
    * @default never
    */
   isNamedBy?(resource: Resource): boolean;
-  /** What it adds to the Ingress of a site. */
-  readonly ingress?: IngressExtension;
-  /** Routes to a site in place of an Ingress. */
-  readonly route?: RouteProvider;
+  /** Its part in the access to sites from outside of the cluster. */
+  readonly access?: AccessHook;
   /** Databases of sites in mode `operator`. */
   readonly database?: DatabaseOperator;
 }
@@ -39,80 +36,62 @@ export interface UsedKinds {
   readonly detects?: readonly ObjectKind[];
 }
 
-/** The Ingress of a site, for what integrations add to it. */
-export interface IngressProps {
+/** The part of an integration in the access to sites, where the cluster serves its API. */
+export interface AccessHook {
+  /** The API that must be served. */
+  readonly kind: ObjectKind;
+  /**
+   * Whether its objects serve a site in place of an Ingress. They are not added beside one.
+   * @default its objects are added beside an Ingress
+   */
+  replacesIngress?(request: AccessRequest): boolean;
+  /** The condition `CertificateReady` where they do, by HTTPS. */
+  readonly certificate?: ConditionResult;
+  /**
+   * Adds its objects to `scope`. An object that an annotation of the Ingress names goes to
+   * `access.named`.
+   * @returns such annotations
+   */
+  add(scope: Construct, access: AccessProps): Readonly<Record<string, string>>;
+}
+
+/** What decides whether a site needs no Ingress. */
+export interface AccessRequest {
+  /** The ingress class of the site, else of its bench. */
+  readonly className: string | undefined;
+  /** Whether the certificate is in a Secret: an existing one, or one that an issuer writes. */
+  readonly certificateInSecret: boolean;
+}
+
+/** The access to a site from outside of the cluster. */
+export interface AccessProps {
+  /** Of the Ingress, or of what takes its place. */
   readonly name: string;
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** The annotations of the spec. */
+  readonly annotations: Readonly<Record<string, string>> | undefined;
   /** undefined for the cluster's default class. */
   readonly className: string | undefined;
   /** The public host names. */
   readonly hosts: readonly string[];
-  /** undefined where the site has no TLS. */
-  readonly tls: IngressTls | undefined;
+  /** Whether visitors use HTTPS. */
+  readonly encrypted: boolean;
+  /** The certificate in a Secret; undefined without HTTPS, and where no Ingress reads it. */
+  readonly tls: AccessTls | undefined;
+  /** The bench's proxy. */
+  readonly backend: { readonly service: string; readonly port: number };
+  /** The objects that the Ingress names come before it. */
+  readonly named: Construct;
 }
 
-export interface IngressTls {
+export interface AccessTls {
   readonly secretName: string;
   readonly secretExists: boolean;
   /** Who issues the certificate; undefined where the user provides the Secret. */
   readonly issuer: { readonly kind: string; readonly name: string } | undefined;
   /** The name of the object that requests the certificate. */
   readonly certificate: string;
-}
-
-/** Objects and annotations of an Ingress, where the cluster serves an API. */
-export interface IngressExtension {
-  /** The API that must be served. */
-  readonly kind: ObjectKind;
-  /**
-   * Adds the objects that the Ingress refers to.
-   * @returns the annotations that refer to them
-   */
-  before?(scope: Construct, ingress: IngressProps): Readonly<Record<string, string>>;
-  /** Adds the objects that belong to the Ingress. */
-  after?(scope: Construct, ingress: IngressProps): void;
-}
-
-/** What decides whether a site has a route in place of an Ingress. */
-export interface RouteRequest {
-  /** The ingress class of the site, else of its bench. */
-  readonly className: string | undefined;
-  /** Whether the site has TLS. */
-  readonly tls: boolean;
-  /** Whether the certificate is in a Secret: an existing one, or one that an issuer writes. */
-  readonly certificateInSecret: boolean;
-}
-
-export interface RouteProps {
-  readonly name: string;
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>> | undefined;
-  readonly hosts: readonly string[];
-  /** Whether the router serves HTTPS, with its own certificate. */
-  readonly encrypted: boolean;
-  readonly backend: { readonly service: string; readonly port: number };
-}
-
-/** Routes to a site in place of an Ingress. */
-export interface RouteProvider {
-  /** Whether the site gets routes of this provider. */
-  takes(request: RouteRequest, reader: Pick<ClusterReader, 'serves'>): boolean;
-  /** Adds the routes, one for each host name. */
-  chart(scope: Construct, props: RouteProps): void;
-  /** The condition `CertificateReady` of a site with an encrypted route. */
-  readonly certificate: ConditionResult;
-}
-
-/** All that a kind of ours uses of some integrations. */
-export function usedKinds(kind: string, integrations: readonly Integration[]): Required<UsedKinds> {
-  const used = integrations.flatMap(({ uses }) => uses?.[kind] ?? []);
-  return {
-    owns: distinctKinds(used.flatMap(({ owns = [] }) => owns)),
-    reads: distinctKinds(used.flatMap(({ reads = [] }) => reads)),
-    detects: distinctKinds(used.flatMap(({ detects = [] }) => detects)),
-  };
 }
 
 /** The kinds of an integration that resources depend on. */

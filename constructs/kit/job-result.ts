@@ -5,7 +5,7 @@
  */
 import { isObject } from './json/is-object.js';
 
-export type Report = Readonly<Record<string, unknown>>;
+export type JobReport = Readonly<Record<string, unknown>>;
 
 export interface Failure {
   readonly reason: string;
@@ -24,7 +24,7 @@ const LOCATION = /^(?:s3|pvc):\/\/[\x21-\x7e]{1,1000}$/;
 const MAX_INT32 = 2 ** 31 - 1;
 
 /** The object of JSON in a text; undefined if the text is anything else. */
-export function parseReport(message = ''): Report | undefined {
+export function parseReport(message = ''): JobReport | undefined {
   try {
     const value: unknown = JSON.parse(message);
     return isObject(value) ? value : undefined;
@@ -34,7 +34,7 @@ export function parseReport(message = ''): Report | undefined {
 }
 
 /** The object in `app-operator: Succeeded: {...}`; an empty one if the message is anything else. */
-export function parseOutcome(message = ''): Report {
+export function parseOutcome(message = ''): JobReport {
   const text = message.startsWith(SUCCEEDED) ? message.slice(SUCCEEDED.length) : '';
   return parseReport(text) ?? {};
 }

@@ -73,7 +73,7 @@ function get({ url, host, expectStatus }: HttpProbe, signal: AbortSignal): Promi
  * Counts on the socket: the limits of the HTTP parser leave out interim answers.
  * @returns what is received, until it is freed
  */
-export function limitBytes(sent: ClientRequest): readonly ArrayBuffer[] {
+function limitBytes(sent: ClientRequest): readonly ArrayBuffer[] {
   const received: ArrayBuffer[] = [];
   sent.once('socket', (socket) => {
     let bytes = 0;

@@ -65,7 +65,7 @@ function refusal(packet: string): string {
 }
 
 function problemOf(error: unknown, { url }: RealtimeProbe): string {
-  if (error instanceof NoWebSocket) return `not answered by a websocket: ${error.message}`;
+  if (error instanceof NoWebSocket) return error.message;
   if (error instanceof TooLarge) return 'the answer is too long';
   return `no event from ${new URL(url).host}: ${reasonOf(error)}`;
 }

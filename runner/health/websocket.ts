@@ -1,95 +1,86 @@
-import { randomBytes } from 'node:crypto';
-import { type ClientRequest, request } from 'node:http';
-import type { Duplex } from 'node:stream';
-import { limitBytes, MOST_BYTES, TooLarge } from './http-probe.js';
+import { Agent, buildConnector, WebSocket } from 'undici';
+import { MOST_BYTES, TooLarge } from './http-probe.js';
 
-const TEXT = 1;
-const CLOSE = 8;
-const PING = 9;
-const PONG = 10;
-const FINAL = 0x80;
-const MASKED = 0x80;
-/** In place of a length up to 125: two bytes with the length follow. */
-const LENGTH_FOLLOWS = 126;
+/** How often the bytes that a server has sent are counted. */
+const COUNT_MS = 50;
 
-/** A server that answers without a websocket. */
+/** A server that answers without a websocket, or with messages that are no text. */
 export class NoWebSocket extends Error {}
 
-/** Text messages on a websocket, as RFC 6455 has them, without extensions and without fragments. */
+interface Handshake {
+  /** @default the server's */
+  readonly host: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Text messages on a websocket of its own connection. A tenant controls the server: bytes are limited. */
 export class WebSocketClient {
   readonly #messages: string[] = [];
-  #bytes = Buffer.alloc(0);
   #error: Error | undefined;
   #wake: () => void = () => undefined;
 
   /**
-   * Opens a websocket on a connection of its own.
+   * Opens a websocket.
    * @param signal ends it at any time; what waits for a message then rejects
    */
-  static open(
+  static async open(
     url: string,
-    headers: Readonly<Record<string, string>>,
+    { Host: host, ...headers }: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<WebSocketClient> {
-    const { promise, resolve, reject } = Promise.withResolvers<WebSocketClient>();
-    const sent = request(url, {
-      agent: false,
-      signal,
-      headers: {
-        ...headers,
-        Connection: 'Upgrade',
-        Upgrade: 'websocket',
-        'Sec-WebSocket-Version': '13',
-        'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
-      },
-    });
-    const received = limitBytes(sent);
-    sent.on('error', reject);
-    sent.once('response', ({ statusCode = 0 }) => {
-      reject(new NoWebSocket(`status ${statusCode}`));
-      sent.destroy();
-    });
-    sent.once('upgrade', (_, socket, head) => {
-      resolve(new WebSocketClient({ sent, socket, received, signal }, head));
-    });
-    sent.once('close', () => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
-    sent.end();
-    return promise;
+    signal.throwIfAborted();
+    const client = new WebSocketClient(new URL(url), { host, headers }, signal);
+    await client.#opened;
+    return client;
   }
 
+  readonly #agent: Agent;
+  readonly #socket: WebSocket;
+  readonly #opened: Promise<undefined>;
+  readonly #counter: NodeJS.Timeout;
+  #bytes: () => number = () => 0;
+
   private constructor(
-    private readonly connection: {
-      readonly sent: ClientRequest;
-      readonly socket: Duplex;
-      readonly received: readonly ArrayBuffer[];
-      readonly signal: AbortSignal;
-    },
-    head: Buffer,
+    server: URL,
+    { host = server.host, headers }: Handshake,
+    signal: AbortSignal,
   ) {
-    const { socket, signal } = connection;
-    const fail = (error: Error): void => {
-      this.#error ??= error;
-      socket.destroy();
+    const connector = buildConnector({});
+    // A WebSocket names the host of its URL: the connection is to the server all the same.
+    const { hostname, port, protocol } = server;
+    let failure: Error | undefined;
+    this.#agent = new Agent({
+      webSocket: { maxPayloadSize: MOST_BYTES },
+      connect: (options, callback) => {
+        connector({ ...options, hostname, host: server.host, port, protocol }, (error, socket) => {
+          failure = error ?? undefined;
+          if (socket) this.#bytes = () => socket.bytesRead;
+          if (error) callback(error, null);
+          else callback(null, socket);
+        });
+      },
+    });
+    this.#counter = setInterval(() => this.#count(), COUNT_MS);
+    signal.addEventListener('abort', () => this.#fail(signal.reason as Error), { once: true });
+    const opened = Promise.withResolvers<undefined>();
+    this.#opened = opened.promise;
+    const url = new URL(server.pathname + server.search, `ws://${host}`);
+    this.#socket = new WebSocket(url, { dispatcher: this.#agent, headers: { ...headers } });
+    this.#socket.addEventListener('open', () => opened.resolve(undefined));
+    this.#socket.addEventListener('message', ({ data }) => {
+      this.#count();
+      if (this.#error) return;
+      if (typeof data === 'string') this.#messages.push(data);
+      else this.#fail(new NoWebSocket('not answered by text'));
       this.#wake();
-    };
-    signal.addEventListener('abort', () => fail(signal.reason as Error), { once: true });
-    socket.on('error', fail);
-    socket.on('close', () => fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
-    let count = 0;
-    const read = (bytes: Buffer): void => {
-      count += bytes.length;
-      // The request has left the socket to this client, so its own limit ends nothing.
-      if (count >= MOST_BYTES) fail(new TooLarge());
-      this.#bytes = Buffer.concat([this.#bytes, bytes]);
-      try {
-        while (this.#readFrame());
-      } catch (error) {
-        fail(error as Error);
-      }
-      this.#wake();
-    };
-    socket.on('data', read);
-    read(head);
+    });
+    this.#socket.addEventListener('error', () => {
+      this.#fail(failure ?? new NoWebSocket('not answered by a websocket'));
+    });
+    this.#socket.addEventListener('close', () => {
+      this.#fail(Object.assign(new Error('closed'), { code: 'EPIPE' }));
+      opened.reject(this.#error ?? new Error('closed'));
+    });
   }
 
   /** The next message. */
@@ -105,49 +96,22 @@ export class WebSocketClient {
   }
 
   send(text: string): void {
-    this.#write(TEXT, Buffer.from(text));
+    this.#socket.send(text);
   }
 
   close(): void {
-    const { sent, socket, received } = this.connection;
-    this.#error ??= new Error('closed');
-    socket.destroy();
-    sent.destroy();
-    for (const buffer of received) buffer.transfer(0);
+    this.#fail(new Error('closed'));
+  }
+
+  #count(): void {
+    if (this.#bytes() >= MOST_BYTES) this.#fail(new TooLarge());
+  }
+
+  #fail(error: Error): void {
+    this.#error ??= error;
+    if (error instanceof TooLarge) this.#messages.length = 0;
+    clearInterval(this.#counter);
+    void this.#agent.destroy(this.#error);
     this.#wake();
-  }
-
-  /** Whether a whole frame was there. */
-  #readFrame(): boolean {
-    const bytes = this.#bytes;
-    if (bytes.length < 2 || this.#error) return false;
-    const [first, short] = [bytes.readUInt8(0), bytes.readUInt8(1)];
-    if (short > LENGTH_FOLLOWS) throw new NoWebSocket('a frame that is masked or too long');
-    const start = short === LENGTH_FOLLOWS ? 4 : 2;
-    if (bytes.length < start) return false;
-    const length = short === LENGTH_FOLLOWS ? bytes.readUInt16BE(2) : short;
-    if (bytes.length < start + length) return false;
-    const data = bytes.subarray(start, start + length);
-    this.#bytes = Buffer.from(bytes.subarray(start + length));
-    this.#readMessage(first, data);
-    return true;
-  }
-
-  #readMessage(first: number, data: Buffer): void {
-    if (first === (FINAL | TEXT)) this.#messages.push(data.toString());
-    else if (first === (FINAL | PING)) this.#write(PONG, data);
-    else if (first === (FINAL | CLOSE)) throw Object.assign(new Error('closed'), { code: 'EPIPE' });
-    else if (first !== (FINAL | PONG)) throw new NoWebSocket('a frame that is no text');
-  }
-
-  #write(opcode: number, data: Buffer): void {
-    const mask = randomBytes(4);
-    const isShort = data.length < LENGTH_FOLLOWS;
-    const head = Buffer.alloc(isShort ? 2 : 4);
-    head.writeUInt8(FINAL | opcode, 0);
-    head.writeUInt8(MASKED | (isShort ? data.length : LENGTH_FOLLOWS), 1);
-    if (!isShort) head.writeUInt16BE(data.length, 2);
-    const masked = data.map((byte, at) => byte ^ (mask[at % 4] ?? 0));
-    this.connection.socket.write(Buffer.concat([head, mask, masked]));
   }
 }

@@ -11,6 +11,9 @@ import { createLogger } from '../../runner/telemetry/log.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
 import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSite } from '../cluster/support/builders.js';
+import type { Operator } from '../cluster/support/operator.js';
+import { ProxiedOperators } from '../cluster/support/proxied-operators.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
 /** The lease is not lost while this process, or the API server, is slow. */
@@ -22,7 +25,7 @@ let cluster: Cluster;
 let namespace: string;
 let client: Client;
 before(async () => {
-  cluster = await startCluster();
+  cluster = await startCluster({ audit: true });
   client = await clientOf(cluster.controlPlane.kubeconfig);
 });
 after(async () => {
@@ -149,4 +152,58 @@ describe('on a real API server', () => {
     await until(() => again.state.leads, 60_000);
     await again.stop();
   });
+
+  test('a leader keeps its lease though each first answer about it is lost', async (t) => {
+    const proxy = await FaultProxy.start(cluster.controlPlane);
+    const through = await clientOf(proxy.kubeconfig);
+    t.after(async () => {
+      await through.close();
+      await proxy.stop();
+    });
+    const attempts = new Map<string, number>();
+    // Each renewal has a body of its own: its first attempt is carried out, and not answered.
+    proxy.rule = ({ method, body }) => {
+      if (method === 'GET') return undefined;
+      const attempt = (attempts.get(body) ?? 0) + 1;
+      attempts.set(body, attempt);
+      return attempt === 1 ? 'lose' : undefined;
+    };
+    const one = stand('one', shortDeadline, through);
+    await until(() => one.state.leads);
+    const renewals = attempts.size;
+    await until(() => attempts.size > renewals + 20, 60_000);
+    assert.equal(one.state.leads && !one.state.lost, true);
+    await one.stop();
+  });
+});
+
+test('of two operators one works; the other writes nothing, and takes over at once', async (t) => {
+  const operators = new ProxiedOperators(cluster);
+  t.after(() => operators.stop());
+  const place = await cluster.namespace();
+  const flags = ['--leader-elect', `--leader-election-namespace=${place}`];
+  const replica = (user: string): Promise<Operator> =>
+    operators.start(undefined, { namespaces: [place], user, wait: false }, flags);
+  const site = (one: string) => aSite(one, { bench: 'b', workloads: 'Shared' });
+  const first = await replica('first-replica');
+  await first.logged('elected');
+  const second = await replica('second-replica');
+  await cluster.apply(place, aBench('b'), site('one'));
+  await cluster.ready('AppSite', place, 'one');
+  const reads = ['get', 'list', 'watch'];
+  const calls = await cluster.calls({ user: 'second-replica', namespace: place });
+  assert.deepEqual(
+    calls.filter(({ verb }) => !reads.includes(verb)),
+    [],
+  );
+  const since = performance.now();
+  assert.equal((await first.stop()).code, 0);
+  await second.logged('elected', 10_000);
+  t.diagnostic(`after SIGTERM: ${Math.round(performance.now() - since)} ms`);
+  await cluster.apply(place, site('two'));
+  await cluster.ready('AppSite', place, 'two');
+  await second.stop();
+  const path = resourcePath(LeaseKind, place, LEASE_NAME);
+  const { spec } = await client.request<Lease>('GET', path);
+  assert.equal(spec?.holderIdentity ?? '', '', 'the lease is free after the last one ends');
 });

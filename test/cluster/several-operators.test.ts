@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { installManifest, type ManifestProps } from '../../cli/commands/install/manifest.js';
 import { OPERATOR, outsideName } from '../../constructs/kit/operator-identity.js';
+import { DEFINITIONS } from '../../constructs/registry.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { LeaseKind } from '../../runner/leader/lease-object.js';
 import { VERSION } from '../../runner/kit/version.js';
@@ -165,7 +166,8 @@ describe('two operators with labels of their own, in all namespaces,', () => {
     await cluster.ready('AppSite', namespace, 'moved-s');
     const before = await uidsIn(namespace);
     const since = new Date();
-    await kubectl(`label apps-bench -n ${namespace} --selector team=blue team=red --overwrite`);
+    const kinds = DEFINITIONS.map(({ plural }) => plural).join(',');
+    await kubectl(`-n ${namespace} label --selector team=blue --overwrite ${kinds} team=red`);
     await cluster.delete('Service', namespace, 'b-nginx');
     const { metadata } = await cluster.until('the other operator repairs it', () =>
       cluster.get('Service', namespace, 'b-nginx'),

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
-import { admit, type Admission } from '../../constructs/kit/schema/admit.js';
+import { admit, type SchemaVerdict } from '../../constructs/kit/schema/admit.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
@@ -21,7 +21,7 @@ export const GENERATED = ['objects.yaml', 'status.yaml'];
 /** The moment of every scenario. */
 export const NOW = '2026-01-01T00:00:00Z';
 
-/** The document of kind `Cluster`: what there is in the cluster besides the resources. */
+/** The document of kind `Cluster`: settings, APIs and objects besides the resources. */
 interface ClusterDocument {
   readonly kind: 'Cluster';
   /** Scenario that this one differs from: objects that are the same there are only named. */
@@ -59,7 +59,7 @@ export interface Scenario {
   /** The first line, a comment; empty if it is none. */
   readonly title: string;
   readonly base: string | undefined;
-  readonly admissions: readonly Admission[];
+  readonly admissions: readonly SchemaVerdict[];
   readonly settings: Settings;
   readonly serves: readonly string[];
   readonly objects: readonly KubeObject[];
@@ -138,7 +138,7 @@ function resourcesOf(documents: readonly Document[]): readonly KubeObject[] {
 }
 
 /** What the API server stores when a user applies a manifest in namespace `default`. */
-function admitted(written: KubeObject, deleting: boolean, at: number): Admission {
+function admitted(written: KubeObject, deleting: boolean, at: number): SchemaVerdict {
   const definition = DEFINITIONS.find(({ kind }) => kind === written.kind);
   if (!definition) throw new Error(`${written.kind} is none of our kinds`);
   const admission = admit(definition, written);

@@ -1,6 +1,6 @@
 import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
-import type { IngressProps, Integration } from '../../constructs/kit/integration.js';
+import type { AccessProps, Integration } from '../../constructs/kit/integration.js';
 import { advisoryKind, type ObjectKind } from '../../constructs/kit/object-kind.js';
 
 /** A record of an invented DNS operator. */
@@ -20,14 +20,18 @@ export const inventedDns: Integration = {
   name: 'invented-dns',
   title: 'the invented DNS operator',
   uses: { AppSite: { owns: [DnsRecord] } },
-  ingress: { kind: DnsRecord, after: addRecord },
+  access: { kind: DnsRecord, add: addRecord },
 };
 
-function addRecord(scope: Construct, { name, namespace, labels, hosts }: IngressProps): void {
+function addRecord(
+  scope: Construct,
+  { name, namespace, labels, hosts }: AccessProps,
+): Readonly<Record<string, string>> {
   new ApiObject(scope, 'dns', {
     apiVersion: DnsRecord.apiVersion,
     kind: DnsRecord.kind,
     metadata: { name, namespace, labels: { ...labels } },
     spec: { hosts: [...hosts] },
   });
+  return {};
 }

@@ -499,7 +499,7 @@ const CHANGE: readonly Mutation[] = [
     item: 'change',
     breaks: "a change of the administrator's Secret runs no Job",
     file: 'constructs/kinds/site/init-job.ts',
-    find: '    inputs.adminPassword,\n',
+    find: '    data.adminPassword,\n',
     replace: '',
     fails: [
       {

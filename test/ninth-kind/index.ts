@@ -18,7 +18,7 @@ import { childLabels } from '../../constructs/kit/labels.js';
 import { keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { ConfigMap } from '../../constructs/kit/object-kind.js';
 import type { Reasons } from '../../constructs/kit/reasons.js';
-import { Stage } from '../../constructs/kit/stage.js';
+import { Stage } from '../../constructs/kit/synth.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { siteBanner } from './definition.js';
 

@@ -10,7 +10,7 @@ import type { Batch } from '../../constructs/kit/batch.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
 import { ConfigMap } from '../../constructs/kit/object-kind.js';
-import { Stage } from '../../constructs/kit/stage.js';
+import { Stage } from '../../constructs/kit/synth.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import type { Client, Method, RequestOptions, WatchEvent } from '../../runner/api/client.js';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { Chart } from 'cdk8s';
 import { bench } from '../../constructs/kinds/bench/index.js';
-import { evaluatePhase } from '../../constructs/frappe/phase.js';
+import { evaluatePhase } from '../../constructs/frappe/tree-status.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { ProbeManager } from '../../runner/health/probe-manager.js';

@@ -54,7 +54,7 @@ function cached(object: KubeObject): KubeObject {
 suite('the Secret <site>-admin-password', () => {
   const others = [aReadyBench(), aSecret('demo-bench-redis-auth')];
   const inputsWith = (object?: KubeObject) =>
-    resolveSite(aSite(), aReader([...others, ...(object ? [cached(object)] : [])]));
+    resolveSite(aSite(), aReader([...others, ...(object ? [cached(object)] : [])])).data;
   /** The task of the init Job: it runs again when this changes. */
   const runWith = (object: KubeObject): unknown => {
     const site = aSite();

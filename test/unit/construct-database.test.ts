@@ -74,7 +74,7 @@ function planOf(
   servers: readonly KubeObject[] = SERVERS,
 ) {
   const reader = aReader([aReadyBench({ dbConfig: bench }), ...SECRETS, ...servers], { serves });
-  return resolveSite(aSite({ dbConfig: site }), reader).database;
+  return resolveSite(aSite({ dbConfig: site }), reader).data.database;
 }
 
 const GENERATED = 's_demo_site_95bed47d2d';

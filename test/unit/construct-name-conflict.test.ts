@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { resolveBench, nginxSites } from '../../constructs/kinds/bench/resolve.js';
+import { resolveBench } from '../../constructs/kinds/bench/resolve.js';
+import { nginxSites } from '../../constructs/kinds/bench/routed-sites.js';
 import { renderNginxConfig } from '../../constructs/kinds/bench/nginx-config.js';
-import { isOlder, type NameOwner } from '../../constructs/frappe/name-conflict.js';
+import { isOlder, type NameOwner } from '../../constructs/frappe/oldest-wins.js';
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { AppSite } from '../../constructs/api/site.js';
 import { resolveSite } from '../../constructs/kinds/site/resolve.js';
@@ -215,7 +216,7 @@ suite('a site whose name is too long with the suffix of the bench', () => {
   test('is accepted with one character less, or with a domain in the spec', () => {
     for (const spec of [{ siteName: siteName.slice(1) }, { siteName, domain: 'a.example.org' }]) {
       const site = aSite(spec);
-      const { domain } = resolveSite(site, aReader([bench, site]));
+      const { domain } = resolveSite(site, aReader([bench, site])).access;
       assert.ok(domain.length <= 253);
     }
   });

@@ -400,7 +400,7 @@ suite('the address of a server', () => {
     const sites = [prepared('b', 'db.b.svc'), prepared('a', 'db.a.svc'), prepared('c', 'db.b.svc')];
     const databases = (spec: Readonly<Record<string, unknown>>) => {
       const bench = aBench(spec);
-      return benchKind.resolve(bench, aReader([bench, ...sites])).databases;
+      return benchKind.resolve(bench, aReader([bench, ...sites])).data.databases;
     };
     assert.deepEqual(databases({}), []);
     assert.deepEqual(databases({ networkPolicy: { egress: { enabled: true } } }), [

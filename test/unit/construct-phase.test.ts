@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { evaluatePhase } from '../../constructs/frappe/phase.js';
+import { evaluatePhase } from '../../constructs/frappe/tree-status.js';
 import type { Observation } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 

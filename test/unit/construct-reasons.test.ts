@@ -55,6 +55,7 @@ function declarationOf(name: string, source: ts.SourceFile): ts.Expression | und
 const PLACES: Readonly<Record<string, number>> = {
   Waiting: 0,
   Stalled: 0,
+  refusals: 0,
   conditionResult: 2,
   blockedReason: 0,
   inState: 0,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { benchProblems } from '../../constructs/kinds/bench/resolve.js';
+import { benchProblems } from '../../constructs/kinds/bench/refusals.js';
 import { queueLengthsOf } from '../../constructs/kinds/bench/status-view.js';
 import { benchWarnings } from '../../constructs/kinds/bench/warnings.js';
 import { gunicornSettings } from '../../constructs/frappe/gunicorn-settings.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { requireSite, viewSite } from '../../constructs/frappe/site-model.js';
+import { siteModelOf, viewSite } from '../../constructs/frappe/site-model.js';
 import { Waiting } from '../../constructs/kit/errors.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { SiteScoped } from '../../constructs/api/site-scoped.js';
@@ -102,13 +102,13 @@ suite('the site that a resource names', () => {
   });
 
   test('is awaited by its dependents', () => {
-    assert.equal(requireSite(aJob, aReader([aReadyBench(), openSite()])).name, 'demo-site');
+    assert.equal(siteModelOf(aJob, aReader([aReadyBench(), openSite()])).name, 'demo-site');
     assert.throws(
-      () => requireSite(aJob, aReader([aReadyBench(), aSite()])),
+      () => siteModelOf(aJob, aReader([aReadyBench(), aSite()])),
       (error) => error instanceof Waiting && error.reason === 'SiteNotReady',
     );
     assert.throws(
-      () => requireSite(aJob, aReader([aReadyBench()])),
+      () => siteModelOf(aJob, aReader([aReadyBench()])),
       (error) => error instanceof Waiting && error.reason === 'SiteMissing',
     );
   });

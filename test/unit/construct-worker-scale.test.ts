@@ -17,7 +17,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
 import type { AppSite } from '../../constructs/api/site.js';
-import type { SiteInputs } from '../../constructs/kinds/site/inputs.js';
+import type { SiteInputs } from '../../constructs/kinds/site/resolve.js';
 import { aReadyBench, aSecret, aSite, aReader, KEDA } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 
@@ -298,25 +298,22 @@ suite('a ScaledObject of a user that is named like a Deployment of ours', () => 
     const urls = aSecret('urls');
     const redisConfig = { external: { urlsSecretRef: { name: 'urls' } } };
     const bench = aReadyBench({ workerAutoscaling: { short }, redisConfig });
-    const { foreignScalers } = names(bench, [
-      urls,
-      kedasHpa('demo-bench-worker-short'),
-    ]) as BenchInputs;
-    assert.deepEqual(foreignScalers, LEFT);
+    const { workloads } = names(bench, [urls, kedasHpa('demo-bench-worker-short')]) as BenchInputs;
+    assert.deepEqual(workloads.foreignScalers, LEFT);
   });
   test('has the number in the site’s spec', () => {
     const bench = aReadyBench({ workerAutoscaling: { short } });
     const site = aSite({ componentReplicas: { workerShort: 2 } });
     const hpa = kedasHpa('demo-site-worker-short', {}, 'demo-site-worker-short');
-    const { foreignScalers } = names(site, [bench, secret, hpa]) as SiteInputs;
-    assert.deepEqual(foreignScalers, {
+    const { workloads } = names(site, [bench, secret, hpa]) as SiteInputs;
+    assert.deepEqual(workloads.foreignScalers, {
       short: { name: 'keda-hpa-demo-site-worker-short', scalesFromZero: true },
     });
   });
   test('is taken for ours where we make one', () => {
     const bench = aReadyBench({ workerAutoscaling: { short } });
     const others = [secret, kedasHpa('demo-bench-worker-short')];
-    assert.deepEqual((names(bench, others) as BenchInputs).foreignScalers, {});
+    assert.deepEqual((names(bench, others) as BenchInputs).workloads.foreignScalers, {});
   });
 });
 

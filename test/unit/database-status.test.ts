@@ -23,7 +23,7 @@ suite('the database in the status', () => {
   const statusWith = (status: Status, init: Health['state'] | undefined) =>
     databaseStatus({
       resource: { ...aSite(), status },
-      inputs: { database: PLAN },
+      inputs: { data: { database: PLAN } },
       child: (kind, name) =>
         kind === 'Job' && name === 'demo-site-init' && init
           ? { health: { state: init, message: '' } }

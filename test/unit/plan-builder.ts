@@ -8,7 +8,7 @@ import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
 import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/kinds.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
-import { Stage } from '../../constructs/kit/stage.js';
+import { Stage } from '../../constructs/kit/synth.js';
 import { planOf, type Plan, type PlannedStage } from '../../runner/plan/plan.js';
 
 export const METADATA_KEYS = metadataKeysFor(DEFAULT_API_GROUP);

@@ -1,14 +1,12 @@
 import { INTEGRATIONS } from '../../../constructs/integrations/index.js';
-import { kindsOf, type Integration } from '../../../constructs/kit/integration.js';
+import { kindsOf } from '../../../constructs/kit/integration.js';
 import { kindId } from '../../../constructs/kit/object-kind.js';
 
 /** Names of the integrations that trees depend on, for `--serves`. */
-export function integrationNames(
-  integrations: readonly Integration[] = INTEGRATIONS,
-): readonly string[] {
-  return integrations
-    .filter((integration) => kindsOf(integration).length > 0)
-    .map(({ name }) => name);
+export function integrationNames(): readonly string[] {
+  return INTEGRATIONS.filter((integration) => kindsOf(integration).length > 0).map(
+    ({ name }) => name,
+  );
 }
 
 /** In place of the names: the cluster has none of them. */
@@ -19,16 +17,13 @@ const NONE = 'none';
  * @param names of integrations; `none`, or no name at all, for a cluster without any
  * @throws Error for an unknown integration
  */
-export function optionalApisOf(
-  names: readonly string[],
-  integrations: readonly Integration[] = INTEGRATIONS,
-): readonly string[] {
+export function optionalApisOf(names: readonly string[]): readonly string[] {
   if (names.length === 1 && names[0] === NONE) return [];
-  const known = integrationNames(integrations);
+  const known = integrationNames();
   if (names.every((name) => known.includes(name)))
-    return integrations
-      .filter(({ name }) => names.includes(name))
-      .flatMap((integration) => kindsOf(integration).map(kindId));
+    return INTEGRATIONS.filter(({ name }) => names.includes(name)).flatMap((integration) =>
+      kindsOf(integration).map(kindId),
+    );
   const allowed = [...known, `or ${NONE}`].join(', ');
   throw new Error(`serves: got ${JSON.stringify(names.join(','))}, allowed: ${allowed}`);
 }

@@ -3,14 +3,14 @@ import type { Construct } from 'constructs';
 import { k8s } from 'cdk8s-plus-28';
 import { FrappeJob } from '../../frappe/job.js';
 import { jobCommand } from '../../frappe/pod.js';
-import { requireSite, type SiteModel } from '../../frappe/site-model.js';
+import { siteModelOf, type SiteModel } from '../../frappe/site-model.js';
 import type { Batch, BatchProps } from '../../kit/batch.js';
 import type { DocumentRequest } from '../../kit/document.js';
 import { canonicalJson, hashOf } from '../../kit/json/hash.js';
 import { childLabels } from '../../kit/labels.js';
 import { siteNames } from '../../kit/names.js';
 import { ConfigMap, Job } from '../../kit/object-kind.js';
-import { Stage } from '../../kit/stage.js';
+import { Stage } from '../../kit/synth.js';
 import type { AppSite } from '../../api/site.js';
 import { requestsOfSite } from './indexes.js';
 import { failureOf, resultsOf } from './result.js';
@@ -59,7 +59,7 @@ export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
       : failureOf(request, `Job ${siteNames(request.site).documents}: ${why}`, time),
   closed: (why) => why.startsWith('SiteClosed: '),
   resolve: ({ metadata: { namespace = 'default', name } }, reader) =>
-    requireSite({ metadata: { namespace }, spec: { siteRef: { name } } }, reader),
+    siteModelOf({ metadata: { namespace }, spec: { siteRef: { name } } }, reader),
   chart: (scope, id, props) => new DocumentsChart(scope, id, props),
   results: resultsOf,
 };

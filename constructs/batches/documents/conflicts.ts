@@ -1,5 +1,5 @@
-import { nameOwnerOf, isOlder } from '../../frappe/name-conflict.js';
-import { Stalled } from '../../kit/errors.js';
+import { nameOwnerOf, isOlder } from '../../frappe/oldest-wins.js';
+import type { Refusal } from '../../kit/errors.js';
 import type { Index, ClusterReader } from '../../kit/kind.js';
 import type { DocumentResource } from './sync.js';
 
@@ -12,23 +12,18 @@ export interface DocumentName<R extends DocumentResource> {
   readonly name: string;
 }
 
-/**
- * Two resources of one document would overwrite each other's changes: the younger is refused.
- * @throws Stalled naming the older one
- */
-export function refuseTakenDocument<R extends DocumentResource>(
+/** Two resources of one document would overwrite each other's changes: the younger is refused. */
+export function takenDocument<R extends DocumentResource>(
   resource: R,
   { index, path, name }: DocumentName<R>,
   reader: ClusterReader,
-): void {
+): readonly Refusal[] {
   const owner = nameOwnerOf(resource);
   const conflicting = index
     .values(resource)
     .flatMap((value) => reader.list(index, value, nameOwnerOf))
     .find((other) => other.name !== owner.name && isOlder(other, owner));
-  if (!conflicting) return;
-  throw new Stalled(
-    'DocumentTaken',
-    `${path}: Invalid value: "${name}": ${resource.kind} ${conflicting.name} already manages this document of site ${resource.spec.siteRef.name}`,
-  );
+  if (!conflicting) return [];
+  const message = `${path}: Invalid value: "${name}": ${resource.kind} ${conflicting.name} already manages this document of site ${resource.spec.siteRef.name}`;
+  return [{ reason: 'DocumentTaken', message }];
 }

@@ -1,14 +1,8 @@
 import { conditionResult, type ConditionResult } from '../../kit/condition.js';
+import type { DocumentResult } from '../../kit/document.js';
 import type { StatusResult } from '../../kit/kind.js';
-import { decide, type Policy } from '../../kit/policy.js';
 import type { DocumentStatus } from '../../api/site-scoped.js';
 import type { DocumentResource, DocumentSync } from './sync.js';
-
-interface Context extends DocumentSync {
-  readonly resource: DocumentResource;
-  /** Name of the document. */
-  readonly name: string;
-}
 
 /** The status of a resource whose document the engine writes. */
 export function evaluateDocument(
@@ -16,68 +10,56 @@ export function evaluateDocument(
   name: string,
   sync: DocumentSync,
 ): StatusResult {
-  return decide(POLICIES, { resource, name, ...sync });
+  const { status = {} } = resource;
+  const { result, hash, known, request } = sync;
+  if (result?.outcome === 'Failed') {
+    return { ...failed(result.message), ...resultStatus(result, { documentHash: hash }) };
+  }
+  if (result) {
+    // Only a document that was written is removed when the resource is deleted.
+    return { ...synced(), ...resultStatus(result, { document: name, documentHash: hash }) };
+  }
+  if (known) {
+    // Between two comparisons, and during one, the last result holds.
+    const last = status.conditions?.find(({ type }) => type === 'Ready');
+    return {
+      ...(status.outcome === 'Failed' ? failed(last?.message ?? '') : synced()),
+      conditions: keptConditions(status),
+      // Release 0.2.0 has recorded it without the image.
+      fields: request ? {} : { documentHash: hash },
+      batchObjects: request ? [request] : [],
+    };
+  }
+  return waiting(resource, sync);
 }
 
-const POLICIES: readonly Policy<Context, StatusResult>[] = [
-  {
-    applies: ({ result }) => result?.outcome === 'Failed',
-    result: (context) => ({
-      ...failed(context.result?.message ?? ''),
-      ...resultStatus(context),
-    }),
-  },
-  {
-    applies: ({ result }) => result !== undefined,
-    result(context) {
-      // Only a document that was written is removed when the resource is deleted.
-      return { ...synced(), ...resultStatus(context, { document: context.name }) };
-    },
-  },
-  {
-    // Between two comparisons, and during one, the last result holds.
-    applies: ({ known }) => known,
-    result({ resource: { status = {} }, request, hash }) {
-      const last = status.conditions?.find(({ type }) => type === 'Ready');
-      return {
-        ...(status.outcome === 'Failed' ? failed(last?.message ?? '') : synced()),
-        conditions: keptConditions(status),
-        // Release 0.2.0 has recorded it without the image.
-        fields: request ? {} : { documentHash: hash },
-        batchObjects: request ? [request] : [],
-      };
-    },
-  },
-  {
-    // Waiting for the Job.
-    applies: () => true,
-    result({ resource: { spec, status = {} }, hash, request, progress }) {
-      const reason = progress?.reason ?? 'Syncing';
-      const message = progress?.message ?? `waiting for Job ${spec.siteRef.name}-documents`;
-      return {
-        phase: progress ? 'Pending' : 'Syncing',
-        ready: conditionResult('Ready', 'False', reason, message),
-        conditions: keptConditions(status),
-        fields: request ? requestFields(status, hash) : {},
-        batchObjects: request ? [request] : [],
-      };
-    },
-  },
-];
+/** Until the Job has compared the document. */
+function waiting(
+  { spec, status = {} }: DocumentResource,
+  { hash, request, progress }: DocumentSync,
+): StatusResult {
+  const reason = progress?.reason ?? 'Syncing';
+  const message = progress?.message ?? `waiting for Job ${spec.siteRef.name}-documents`;
+  return {
+    phase: progress ? 'Pending' : 'Syncing',
+    ready: conditionResult('Ready', 'False', reason, message),
+    conditions: keptConditions(status),
+    fields: request ? requestFields(status, hash) : {},
+    batchObjects: request ? [request] : [],
+  };
+}
 
 /** What a result adds to the status, failed or not. */
 function resultStatus(
-  { result, hash }: Context,
-  written: { readonly document?: string } = {},
+  { ignored, outcome, time }: DocumentResult,
+  fields: { readonly documentHash: string; readonly document?: string },
 ): Pick<StatusResult, 'conditions' | 'fields' | 'reconcileAgain'> {
-  const { ignored = [], outcome, time } = result ?? {};
   return {
     conditions: incomplete(ignored),
     // The next comparison is scheduled from now on.
     reconcileAgain: true,
     fields: {
-      ...written,
-      documentHash: hash,
+      ...fields,
       lastSyncTime: time,
       outcome,
       ignoredFields: ignored.length > 0 ? ignored : undefined,

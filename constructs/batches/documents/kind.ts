@@ -1,6 +1,7 @@
 import { Chart } from 'cdk8s';
 import type { KindDefinition } from '../../kit/definition.js';
 import type { SiteDocument } from '../../kit/document.js';
+import { refuse, type Refusal } from '../../kit/errors.js';
 import type { Reasons } from '../../kit/reasons.js';
 import { SITE_REFERENCE } from '../../frappe/reasons.js';
 import type { Index, Kind, ClusterReader } from '../../kit/kind.js';
@@ -8,7 +9,7 @@ import type { Resource } from '../../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../../api/site-scoped.js';
 import { syncDocument, type DocumentSync } from './sync.js';
 import { evaluateDocument } from './evaluate.js';
-import { refuseTakenDocument } from './conflicts.js';
+import { takenDocument } from './conflicts.js';
 import { documentCleanup } from './cleanup.js';
 import { DOCUMENT_REASONS, DOCUMENT_STATUS } from './reasons.js';
 
@@ -21,6 +22,8 @@ export interface DocumentKindProps<R extends Resource<DocumentSpec, DocumentStat
   /** The field of the spec that names the document. */
   readonly path: string;
   readonly nameOf: (resource: Pick<R, 'spec'>) => string;
+  /** Why the document cannot be written, besides its name. @default nothing */
+  readonly refusals?: (resource: R, reader: ClusterReader) => readonly Refusal[];
   /** @throws Stalled or Waiting, see `Kind.resolve` */
   readonly documentOf: (resource: R, reader: ClusterReader) => SiteDocument;
   /**
@@ -74,6 +77,7 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
 ): Kind<R, DocumentInputs> {
   const { definition, doctype, path, index, nameOf, documentOf } = props;
   const {
+    refusals = () => [],
     dependsOn = () => [],
     reportsIgnored = () => true,
     indexes = [],
@@ -90,7 +94,8 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
     indexes: [index, ...indexes],
     resolve(resource, reader) {
       const name = nameOf(resource);
-      refuseTakenDocument(resource, { index, path, name }, reader);
+      const taken = takenDocument(resource, { index, path, name }, reader);
+      refuse([...taken, ...refusals(resource, reader)]);
       const versions = dependsOn(resource, reader);
       return { ...syncDocument(resource, documentOf(resource, reader), versions, reader), name };
     },
@@ -104,7 +109,11 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
       const nothing = Object.fromEntries(waitingFields.map((field) => [field, undefined]));
       return { ...statusResult, fields: { ...statusResult.fields, ...nothing } };
     },
-    cleanup: documentCleanup<R>(doctype, documentOf),
+    // A resource that is refused may not have written the document.
+    cleanup: documentCleanup<R>(doctype, (resource, reader) => {
+      refuse(refusals(resource, reader));
+      return documentOf(resource, reader);
+    }),
     previewStatus: () => ({ outcome: 'Created' }),
     statusView: { collapsed: true },
   };

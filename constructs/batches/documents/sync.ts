@@ -59,7 +59,7 @@ interface Site {
  * The site that a document belongs to.
  * @throws Waiting where the site does not exist
  */
-function requireSite({ metadata, spec }: DocumentResource, reader: ClusterReader): Site {
+function openSite({ metadata, spec }: DocumentResource, reader: ClusterReader): Site {
   const { namespace = 'default' } = metadata;
   const { name } = spec.siteRef;
   const site = reader.get('AppSite', namespace, name, presence);
@@ -84,7 +84,7 @@ export function syncDocument(
 ): DocumentSync {
   const { metadata, spec, status = {} } = resource;
   const { namespace = 'default', uid = '' } = metadata;
-  const site = requireSite(resource, reader);
+  const site = openSite(resource, reader);
   const { data } = site;
   const restored = data.restored === undefined ? [] : [data.restored];
   // A site that was created again, or restored, does not have what was written to it before.

@@ -1,11 +1,13 @@
 import type { Construct } from 'constructs';
 import { Certificate } from '../../../imports/cert-manager.io.js';
-import type { IngressProps } from '../../kit/integration.js';
+import type { AccessProps } from '../../kit/integration.js';
 
 /** Adds the Certificate of an Ingress whose site names an issuer. */
-export function addCertificate(scope: Construct, ingress: IngressProps): void {
-  const { tls, namespace, labels, hosts } = ingress;
-  if (!tls?.issuer) return;
+export function addCertificate(
+  scope: Construct,
+  { tls, namespace, labels, hosts }: AccessProps,
+): Readonly<Record<string, string>> {
+  if (!tls?.issuer) return {};
   const { kind, name } = tls.issuer;
   new Certificate(scope, 'certificate', {
     metadata: { name: tls.certificate, namespace, labels: { ...labels } },
@@ -15,4 +17,5 @@ export function addCertificate(scope: Construct, ingress: IngressProps): void {
       issuerRef: { group: 'cert-manager.io', kind, name },
     },
   });
+  return {};
 }

@@ -9,7 +9,7 @@ export const certManager: Integration = {
   title: 'cert-manager',
   uses: { AppSite: { owns: [Certificate], reads: [Issuer, ClusterIssuer] } },
   isNamedBy: namesIssuer,
-  ingress: { kind: Certificate, after: addCertificate },
+  access: { kind: Certificate, add: addCertificate },
 };
 
 /** A site names an issuer, or has that of its bench. */

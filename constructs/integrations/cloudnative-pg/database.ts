@@ -5,7 +5,7 @@ import {
   DatabaseSpecDatabaseReclaimPolicy as DatabasePolicy,
 } from '../../../imports/postgresql.cnpg.io.js';
 import type { OperatorDatabaseProps } from '../../kit/database-operator.js';
-import { Stage } from '../../kit/stage.js';
+import { Stage } from '../../kit/synth.js';
 
 /** Adds the Database of a site and the DatabaseRole that owns it. The role must exist first. */
 export function addPostgresDatabase(props: OperatorDatabaseProps): void {

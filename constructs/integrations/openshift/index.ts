@@ -10,5 +10,5 @@ export const openShift: Integration = {
     AppBench: { detects: [SecurityContextConstraints] },
     AppSite: { owns: [Route] },
   },
-  route: routes,
+  access: routes,
 };

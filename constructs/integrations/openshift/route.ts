@@ -2,7 +2,7 @@ import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
 import type { ConditionResult } from '../../kit/condition.js';
 import { hashOf } from '../../kit/json/hash.js';
-import type { RouteProps, RouteProvider } from '../../kit/integration.js';
+import type { AccessHook, AccessProps } from '../../kit/integration.js';
 import { Route } from './kinds.js';
 
 /** The ingress class of OpenShift's own router. */
@@ -21,15 +21,16 @@ const CERTIFICATE: ConditionResult = {
  * Secrets, which a Route cannot name. So a site has a Route unless its certificate is in a Secret,
  * or its ingress class is another one.
  */
-export const routes: RouteProvider = {
-  takes({ className = ROUTER_CLASS, certificateInSecret }, reader) {
-    return className === ROUTER_CLASS && !certificateInSecret && reader.serves(Route);
+export const routes: AccessHook = {
+  kind: Route,
+  replacesIngress({ className = ROUTER_CLASS, certificateInSecret }) {
+    return className === ROUTER_CLASS && !certificateInSecret;
   },
-  chart: addRoutes,
   certificate: CERTIFICATE,
+  add: addRoutes,
 };
 
-function addRoutes(scope: Construct, props: RouteProps): void {
+function addRoutes(scope: Construct, props: AccessProps): Readonly<Record<string, string>> {
   const { name, namespace, labels, annotations, backend } = props;
   props.hosts.forEach((host, index) => {
     new ApiObject(scope, host, {
@@ -54,4 +55,5 @@ function addRoutes(scope: Construct, props: RouteProps): void {
       },
     });
   });
+  return {};
 }

@@ -10,7 +10,7 @@ export const traefik: Integration = {
   title: 'Traefik',
   uses: { AppSite: { owns: [TraefikMiddleware] } },
   isNamedBy: namesClass,
-  ingress: { kind: TraefikMiddleware, before: addRedirect },
+  access: { kind: TraefikMiddleware, add: addRedirect },
 };
 
 /** Ingress classes are named after their controllers. */

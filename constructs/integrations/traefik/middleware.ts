@@ -1,7 +1,7 @@
 import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { classWords } from '../../kit/ingress-class.js';
-import type { IngressProps } from '../../kit/integration.js';
+import type { AccessProps } from '../../kit/integration.js';
 import { TraefikMiddleware } from './kinds.js';
 
 /**
@@ -10,11 +10,11 @@ import { TraefikMiddleware } from './kinds.js';
  * @returns the annotation of the Ingress that names the Middleware
  */
 export function addRedirect(
-  scope: Construct,
-  { name, namespace, labels, className, tls }: IngressProps,
+  _scope: Construct,
+  { name, namespace, labels, className, tls, named }: AccessProps,
 ): Readonly<Record<string, string>> {
   if (!tls?.secretExists || !classWords(className).includes('traefik')) return {};
-  new ApiObject(scope, 'redirect', {
+  new ApiObject(named, 'redirect', {
     apiVersion: TraefikMiddleware.apiVersion,
     kind: TraefikMiddleware.kind,
     metadata: { name, namespace, labels: { ...labels } },

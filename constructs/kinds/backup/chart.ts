@@ -6,7 +6,7 @@ import { jobCommand } from '../../frappe/pod.js';
 import { siteEnv, type SiteModel } from '../../frappe/site-model.js';
 import { parseDuration } from '../../kit/duration.js';
 import type { ChartProps } from '../../kit/kind.js';
-import { Stage } from '../../kit/stage.js';
+import { Stage } from '../../kit/synth.js';
 import type { SiteBackup } from '../../api/backup.js';
 import { backupNames } from './names.js';
 import type { BackupInputs } from './resolve.js';

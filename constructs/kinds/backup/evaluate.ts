@@ -1,7 +1,7 @@
+import type { SiteBlock } from '../../frappe/site-model.js';
 import { conditionResult, type ConditionResult } from '../../kit/condition.js';
 import { defined } from '../../kit/json/defined.js';
 import type { JobRun, StatusResult, Observation } from '../../kit/kind.js';
-import { decide, type Policy } from '../../kit/policy.js';
 import type { SiteBackup, SiteBackupStatus, StoredBackup } from '../../api/backup.js';
 import type { BackupInputs } from './resolve.js';
 import { readFailure, readReport } from './result.js';
@@ -17,8 +17,9 @@ export function evaluateBackup(observation: Observed): StatusResult {
   const { resource, inputs, runs } = observation;
   const before = resource.status ?? {};
   const once = resource.spec.schedule === undefined;
-  const context = { ...observation, lastFailure: failureOf(before, runs) };
-  const { phase, ready, ...job } = decide(once ? SINGLE : SCHEDULED, context);
+  const lastFailure = failureOf(before, runs);
+  const evaluate = once ? evaluateSingle : evaluateSchedule;
+  const { phase, ready, ...job } = evaluate(observation, lastFailure);
   return {
     phase,
     ready,
@@ -26,7 +27,7 @@ export function evaluateBackup(observation: Observed): StatusResult {
     reconcileAgain: (job.endedRun !== undefined && !inputs.ended) || job.refusedJob !== undefined,
     fields: {
       ...storedNow(before, runs),
-      lastFailure: context.lastFailure,
+      lastFailure,
       ...defined({
         lastScheduleTime: (once ? undefined : runs[0]?.startTime) ?? before.lastScheduleTime,
         bench: inputs.site?.bench.name ?? before.bench,
@@ -45,123 +46,68 @@ interface BackupResult {
   readonly refusedJob?: string | undefined;
 }
 
-interface Context extends Observed {
-  readonly lastFailure: string | undefined;
-}
-
-/** The run of a single backup's spec. */
-function runOf({ inputs, runs }: Context): JobRun | undefined {
-  return runs.find(({ run }) => run === inputs.run);
-}
-
 /** A single backup: Ready when it is stored and checked. */
-const SINGLE: readonly Policy<Context, BackupResult>[] = [
-  {
-    applies: ({ inputs }) => inputs.ended,
-    result: ({ inputs, resource }) => ({
+function evaluateSingle(observation: Observed, lastFailure: string | undefined): BackupResult {
+  const { inputs, runs, pending } = observation;
+  const run = runs.find((one) => one.run === inputs.run);
+  if (inputs.ended || run?.state === 'Succeeded') {
+    return {
       phase: 'Succeeded',
-      ready: succeeded(resource.status?.backups?.[0]),
+      ready: succeeded(storedBy(observation, run)),
       endedRun: inputs.run,
-    }),
-  },
-  {
-    applies: (context) => runOf(context)?.state === 'Succeeded',
-    result(context) {
-      const { inputs, resource } = context;
-      const stored = readReport(runOf(context)?.message)?.backups[0];
-      const ready = succeeded(stored ?? resource.status?.backups?.[0]);
-      return { phase: 'Succeeded', ready, endedRun: inputs.run };
-    },
-  },
-  {
-    // Refused by a closed site.
-    applies(context) {
-      const run = runOf(context);
-      return run?.state === 'Failed' && readFailure(run).reason === SITE_BUSY;
-    },
-    result(context) {
-      const message = 'the site was upgraded or restored meanwhile; the backup is made again';
-      const ready = conditionResult('Ready', 'False', 'SiteNotReady', message);
-      return { phase: 'Pending', ready, refusedJob: runOf(context)?.uid };
-    },
-  },
-  {
-    applies: (context) => runOf(context)?.state === 'Failed',
-    result: ({ lastFailure }) => ({ phase: 'Failed', ready: failed(lastFailure) }),
-  },
-  {
-    applies: (context) => !runOf(context) && context.inputs.blocked !== undefined,
-    result: ({ inputs }) => blocked(inputs),
-  },
-  {
-    // In progress.
-    applies: () => true,
-    result(context) {
-      const why = context.pending[0]?.health.message;
-      const message = why ? `the backup is being made: ${why}` : 'the backup is being made';
-      const ready = conditionResult('Ready', 'False', 'Provisioning', message);
-      return { phase: runOf(context) ? 'Running' : 'Pending', ready };
-    },
-  },
-];
+    };
+  }
+  if (run?.state === 'Failed') return failedRun(run, lastFailure);
+  if (!run && inputs.blocked) return blocked(inputs.blocked);
+  const why = pending[0]?.health.message;
+  const message = why ? `the backup is being made: ${why}` : 'the backup is being made';
+  const ready = conditionResult('Ready', 'False', 'Provisioning', message);
+  return { phase: run ? 'Running' : 'Pending', ready };
+}
 
-/** The phase of a schedule, by what it does next. */
-function schedulePhase({ resource, runs }: Context): Phase {
-  if (runs[0]?.state === 'Running') return 'Running';
-  return resource.spec.suspend === true ? 'Suspended' : 'Scheduled';
+/** The backup of a single run. The status keeps what a deleted run has reported. */
+function storedBy(
+  { resource, inputs }: Observed,
+  run: JobRun | undefined,
+): StoredBackup | undefined {
+  const reported = inputs.ended ? undefined : readReport(run?.message)?.backups[0];
+  return reported ?? resource.status?.backups?.[0];
+}
+
+/** A backup that a closed site has refused is made again. */
+function failedRun(run: JobRun, lastFailure: string | undefined): BackupResult {
+  if (readFailure(run).reason !== SITE_BUSY) return { phase: 'Failed', ready: failed(lastFailure) };
+  const message = 'the site was upgraded or restored meanwhile; the backup is made again';
+  const ready = conditionResult('Ready', 'False', 'SiteNotReady', message);
+  return { phase: 'Pending', ready, refusedJob: run.uid };
 }
 
 /**
  * A schedule: Ready when the last backup that was due is stored and checked, and the next is due.
  */
-const SCHEDULED: readonly Policy<Context, BackupResult>[] = [
-  {
-    applies: ({ inputs }) => inputs.blocked !== undefined,
-    result: ({ inputs }) => blocked(inputs),
-  },
-  {
-    applies: ({ lastFailure }) => lastFailure !== undefined,
-    result(context) {
-      const phase = schedulePhase(context);
-      return {
-        phase: phase === 'Scheduled' ? 'Failed' : phase,
-        ready: failed(context.lastFailure),
-      };
-    },
-  },
-  {
-    applies: ({ resource }) => resource.spec.suspend === true,
-    result(context) {
-      const ready = conditionResult(
-        'Ready',
-        'True',
-        'Suspended',
-        'no backups are made while suspended',
-      );
-      return { phase: schedulePhase(context), ready };
-    },
-  },
-  {
-    // Scheduled.
-    applies: () => true,
-    result(context) {
-      const newest = storedNow(context.resource.status ?? {}, context.runs).backups?.[0];
-      const ready = newest
-        ? succeeded(newest)
-        : conditionResult('Ready', 'True', 'Scheduled', 'the first backup is not due yet');
-      return { phase: schedulePhase(context), ready };
-    },
-  },
-];
+function evaluateSchedule(
+  { resource, inputs, runs }: Observed,
+  lastFailure: string | undefined,
+): BackupResult {
+  if (inputs.blocked) return blocked(inputs.blocked);
+  const isSuspended = resource.spec.suspend === true;
+  const isRunning = runs[0]?.state === 'Running';
+  const phase = isRunning ? 'Running' : isSuspended ? 'Suspended' : 'Scheduled';
+  if (lastFailure !== undefined) {
+    return { phase: phase === 'Scheduled' ? 'Failed' : phase, ready: failed(lastFailure) };
+  }
+  if (isSuspended) {
+    const message = 'no backups are made while suspended';
+    return { phase, ready: conditionResult('Ready', 'True', 'Suspended', message) };
+  }
+  const newest = storedNow(resource.status ?? {}, runs).backups?.[0];
+  if (newest) return { phase, ready: succeeded(newest) };
+  const message = 'the first backup is not due yet';
+  return { phase, ready: conditionResult('Ready', 'True', 'Scheduled', message) };
+}
 
-function blocked({ blocked: why }: BackupInputs): BackupResult {
-  const ready = conditionResult(
-    'Ready',
-    'False',
-    why?.reason ?? 'SiteNotReady',
-    why?.message ?? '',
-  );
-  return { phase: 'Pending', ready };
+function blocked({ reason, message }: SiteBlock): BackupResult {
+  return { phase: 'Pending', ready: conditionResult('Ready', 'False', reason, message) };
 }
 
 function succeeded(backup: StoredBackup | undefined): ConditionResult {

@@ -12,16 +12,17 @@ import { OnlyFromBench } from '../../frappe/network-rule.js';
 import { scripts } from '../../frappe/scripts.generated.js';
 import { Volume } from '../../frappe/volume.js';
 import { isKnownQueue, Worker, WORKER_COMPONENTS, workerGroups } from '../../frappe/worker.js';
-import { workerScale, type WorkerScale } from '../../frappe/worker-scaling.js';
 import { RedisLogin } from '../../integrations/keda/trigger-authentication.js';
 import { hashOf } from '../../kit/json/hash.js';
 import type { ChartProps } from '../../kit/kind.js';
 import type { Resources } from '../../kit/api.js';
 import { childLabels } from '../../kit/labels.js';
 import { benchNames } from '../../kit/names.js';
-import { Stage } from '../../kit/stage.js';
+import { Stage } from '../../kit/synth.js';
 import type { AppBench } from '../../api/bench.js';
-import { backend, benchWorkersWanted, nginxSites, type BenchInputs } from './resolve.js';
+import type { BenchInputs } from './resolve.js';
+import { backend, nginxSites } from './routed-sites.js';
+import { benchWorkerScale, benchWorkersWanted } from './workloads.js';
 import { benchConfigHash, BenchInit } from './init-job.js';
 import { Metrics } from './metrics.js';
 import { BenchNetwork } from './network-policies.js';
@@ -44,7 +45,7 @@ export class BenchChart extends Chart {
     const { spec } = resource;
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
-    const configHash = benchConfigHash(model, inputs.redisVersion);
+    const configHash = benchConfigHash(model, inputs.data.redisVersion);
 
     if (!model.redis.external) {
       const passwords = new Stage(this, 'passwords', { waitForReady: true });
@@ -65,7 +66,7 @@ export class BenchChart extends Chart {
     if (!model.redis.external)
       new Redis(foundation, 'redis', {
         ...common,
-        configHash: hashOf([inputs.redisVersion ?? '']),
+        configHash: hashOf([inputs.data.redisVersion ?? '']),
       });
     if (spec.dbConfig.mode === 'managed' && model.database.root) {
       new DatabaseServer(foundation, 'database', {
@@ -78,7 +79,7 @@ export class BenchChart extends Chart {
         resources: spec.dbConfig.resources,
         storage: spec.dbConfig.storage,
         settings: spec.dbConfig.settings,
-        certificate: serverCertificate(spec.dbConfig.tls, inputs.databaseCertificate),
+        certificate: serverCertificate(spec.dbConfig.tls, inputs.data.databaseCertificate),
       });
       new OnlyFromBench(foundation, 'database-network', {
         ...common,
@@ -88,7 +89,7 @@ export class BenchChart extends Chart {
       });
     }
 
-    new BenchNetwork(foundation, 'network', { ...common, databases: inputs.databases });
+    new BenchNetwork(foundation, 'network', { ...common, databases: inputs.data.databases });
 
     const init = new Stage(this, 'init', { waitForReady: true });
     new BenchInit(init, 'init', { ...common, configHash, runAgain: inputs.runAgain });
@@ -151,10 +152,11 @@ export class BenchChart extends Chart {
   /** The ScaledObjects of Dedicated sites name it too, also where the bench's workers need none. */
   private redisLogin(scope: Stage, bench: AppBench, inputs: BenchInputs): void {
     const { redis, name, namespace } = inputs.model;
+    const { keda, logins } = inputs.workloads;
     const enabled = workerGroups(inputs.model.workers).some(
       ({ name: group }) => benchWorkersWanted(bench, inputs, group).scaling?.enabled,
     );
-    if (!inputs.keda || !inputs.logins || !enabled || redis.external) return;
+    if (!keda || !logins || !enabled || redis.external) return;
     new RedisLogin(scope, 'redis-trigger', {
       name: benchNames(name).redisTrigger,
       namespace,
@@ -181,8 +183,8 @@ function nginxConfig(
 }
 
 /** Hash of what the bench's processes read at their start, `siteConfig` included. */
-function processHash(model: BenchModel, { redisVersion }: BenchInputs): string {
-  const hash = benchConfigHash(model, redisVersion);
+function processHash(model: BenchModel, { data }: BenchInputs): string {
+  const hash = benchConfigHash(model, data.redisVersion);
   const { configurationRestart: restart } = model;
   return restart === undefined ? hash : hashOf([hash, restart]);
 }
@@ -191,15 +193,6 @@ function processHash(model: BenchModel, { redisVersion }: BenchInputs): string {
 function workerResources(model: BenchModel, group: string): Resources | undefined {
   if (isKnownQueue(group)) return model.componentResources[WORKER_COMPONENTS[group]];
   return model.workers.find(({ name }) => name === group)?.resources;
-}
-
-/** Who decides about the number of a bench's workers of a queue. */
-export function benchWorkerScale(bench: AppBench, inputs: BenchInputs, queue: string): WorkerScale {
-  return workerScale({
-    ...benchWorkersWanted(bench, inputs, queue),
-    scaledToZero: inputs.scaledToZero.includes(queue),
-    foreign: inputs.foreignScalers[queue],
-  });
 }
 
 /** The scripts of all pods of a bench and of its sites. */

@@ -1,93 +1,77 @@
-import { evaluateConfiguration, withConfiguration } from '../../configuration/evaluate.js';
+import { evaluateConfiguration } from '../../configuration/evaluate.js';
 import { isSupported, untested } from '../../frappe/image.js';
 import { resolveApps } from '../../frappe/apps.js';
-import { scaleStatus } from '../../frappe/scale-status.js';
-import {
-  scaledToZero,
-  scalingCondition,
-  ownWorkersStatus,
-  scalingStatus,
-  type WorkerChildren,
-} from '../../frappe/worker-scaling.js';
 import { effectiveIds } from '../../frappe/security.js';
+import { mergeStatus, type StatusPart } from '../../frappe/tree-status.js';
 import { fieldsIgnored } from '../../frappe/without-effect.js';
-import { workerGroups } from '../../frappe/worker.js';
-import { kedaObstacle } from '../../integrations/keda/autoscaling.js';
 import type { ConditionResult } from '../../kit/condition.js';
 import type { StatusResult, Observation } from '../../kit/kind.js';
 import { benchNames } from '../../kit/names.js';
 import type { AppBench } from '../../api/bench.js';
 import { assetsOf, printingCondition } from './assets.js';
-import { benchWorkerScale } from './chart.js';
 import { evaluateBenchPhase } from './phase.js';
 import { databaseCondition } from './database-tls-failure.js';
-import { benchWorkersWanted, type BenchInputs } from './resolve.js';
+import type { BenchInputs } from './resolve.js';
+import { evaluateScaling } from './workloads.js';
 import { fieldsWithoutEffect } from './without-effect.js';
 import { upgradeCondition, upgradeStatus } from './upgrade.js';
 
-/** The status of a bench. */
+/** The status of a bench: its phase, and what each part adds, in the order of the conditions. */
 export function evaluateBench(observation: Observation<AppBench, BenchInputs>): StatusResult {
-  const { inputs } = observation;
-  const { upgrade } = inputs;
-  const { init } = benchNames(observation.resource.metadata.name);
-  const prepared = observation.child('Job', init)?.health.state === 'Ready';
-  const configuration = evaluateConfiguration(observation, inputs.configuration);
-  const { phase, ready } = withConfiguration(evaluateBenchPhase(observation), configuration);
-  const workers = workersOf(observation);
-  const workerScaling = scalingStatus(workers);
-  const ownWorkers = ownWorkersStatus(
-    workers,
-    inputs.model.workers.map(({ name }) => name),
-  );
-  const obstacle = kedaObstacle({
-    keda: inputs.keda,
-    externalRedis: inputs.model.redis.external,
-  });
-  const assets = assetsOf(observation);
+  const { inputs, resource } = observation;
+  return mergeStatus(evaluateBenchPhase(observation), [
+    { fields: benchFields(observation) },
+    { conditions: versionCondition(resource) },
+    { conditions: fieldsIgnored(fieldsWithoutEffect(resource)) },
+    evaluateScaling(observation),
+    { conditions: databaseCondition(inputs.data.tlsFailure) },
+    { conditions: metricsCondition(observation) },
+    evaluateAssets(observation),
+    evaluateConfiguration(observation, inputs.configuration),
+    evaluateUpgrade(observation),
+  ]);
+}
+
+/** What the spec and the sites say, and what is recorded of work where no part says that it was done. */
+function benchFields({ inputs, resource }: Observation<AppBench, BenchInputs>) {
+  const { model, sites } = inputs;
   return {
-    phase,
-    ready,
-    batchObjects: configuration.batchObjects,
-    reconcileAgain:
-      configuration.reconcileAgain ||
-      scaledToZero(workerScaling, ownWorkers).join() !== inputs.scaledToZero.join() ||
-      (assets?.inSites ?? []).join() !== inputs.model.assetsInSites.join(),
-    conditions: [
-      ...versionCondition(observation.resource),
-      ...fieldsIgnored(fieldsWithoutEffect(observation.resource)),
-      ...scalingCondition(workers, obstacle, scaledGroups(observation)),
-      ...databaseCondition(inputs.tlsFailure),
-      ...metricsCondition(observation),
-      ...printingCondition(assets),
-      ...configuration.conditions,
-      ...(upgrade && upgrade.done < upgrade.all ? [upgradeCondition(upgrade, prepared)] : []),
-    ],
-    fields: {
-      ...configuration.fields,
-      ready: ready.status === 'True',
-      ids: observation.resource.status?.ids ?? effectiveIds(inputs.model.security),
-      assets,
-      image: imageOf(observation, prepared),
-      upgrade: upgrade && upgradeStatus(upgrade, prepared),
-      apps: inputs.model.apps,
-      ignoredApps: resolveApps(observation.resource).ignored,
-      sites: inputs.siteCount,
-      workerScaling,
-      workers: ownWorkers,
-      ...scaleStatus(
-        observation,
-        observation.resource,
-        benchNames(observation.resource.metadata.name).gunicorn,
-      ),
-    },
+    siteConfig: undefined,
+    ids: resource.status?.ids ?? effectiveIds(model.security),
+    assets: undefined,
+    image: undefined,
+    upgrade: undefined,
+    apps: model.apps,
+    ignoredApps: resolveApps(resource).ignored,
+    sites: sites.count,
   };
 }
 
-/** The workers that autoscaling is enabled for. */
-function scaledGroups({ resource, inputs }: Observation<AppBench, BenchInputs>): readonly string[] {
-  return workerGroups(inputs.model.workers)
-    .map(({ name }) => name)
-    .filter((group) => benchWorkersWanted(resource, inputs, group).scaling?.enabled);
+/** Where the image has its assets, and whether it prints. */
+function evaluateAssets(observation: Observation<AppBench, BenchInputs>): StatusPart {
+  const assets = assetsOf(observation);
+  const known = observation.inputs.model.assetsInSites;
+  return {
+    conditions: printingCondition(assets),
+    fields: { assets },
+    reconcileAgain: (assets?.inSites ?? []).join() !== known.join(),
+  };
+}
+
+/** The image of the bench's own pods, and the upgrade of its sites. */
+function evaluateUpgrade(observation: Observation<AppBench, BenchInputs>): StatusPart {
+  const { inputs, resource, child } = observation;
+  const { upgrade } = inputs;
+  const { init } = benchNames(resource.metadata.name);
+  const prepared = child('Job', init)?.health.state === 'Ready';
+  const isOpen = upgrade !== undefined && upgrade.done < upgrade.all;
+  return {
+    conditions: isOpen ? [upgradeCondition(upgrade, prepared)] : [],
+    fields: {
+      image: imageOf(observation, prepared),
+      upgrade: upgrade && upgradeStatus(upgrade, prepared),
+    },
+  };
 }
 
 /** Only a failure is reported, not an exporter that starts. */
@@ -122,14 +106,4 @@ function versionCondition({ spec }: AppBench): readonly ConditionResult[] {
       message: `spec.frameworkVersion: ${untested(spec.frameworkVersion)}`,
     },
   ];
-}
-
-function workersOf(observation: Observation<AppBench, BenchInputs>): WorkerChildren {
-  const { resource, inputs, child } = observation;
-  return {
-    name: benchNames(resource.metadata.name).worker,
-    scale: (queue) => benchWorkerScale(resource, inputs, queue),
-    foreign: inputs.foreignScalers,
-    child,
-  };
 }

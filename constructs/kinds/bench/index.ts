@@ -4,9 +4,8 @@ import {
   scalersOfDeployment,
   sitesOfBench,
 } from '../../frappe/indexes.js';
-import { INTEGRATIONS } from '../../integrations/index.js';
+import { usedKinds } from '../../integrations/index.js';
 import { Waiting } from '../../kit/errors.js';
-import { usedKinds, type Integration } from '../../kit/integration.js';
 import type { Kind } from '../../kit/kind.js';
 import { retainsData } from '../../kit/deletion-policy.js';
 import { normalHost } from '../../kit/normal-form.js';
@@ -35,8 +34,10 @@ import { evaluateBench } from './evaluate.js';
 import { benchStatusView } from './status-view.js';
 import { benchReasons } from './reasons.js';
 
+const used = usedKinds(appBench.kind);
+
 /** Shared infrastructure for a set of sites, with what integrations add to it. */
-export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, BenchInputs> => ({
+export const bench: Kind<AppBench, BenchInputs> = {
   definition: appBench,
   owns: [
     ConfigMap,
@@ -48,16 +49,10 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
     Deployment,
     NetworkPolicy,
     PodDisruptionBudget,
-    ...usedKinds(appBench.kind, integrations).owns,
+    ...used.owns,
   ],
-  reads: [
-    HorizontalPodAutoscaler,
-    PersistentVolumeClaim,
-    Secret,
-    ConfigMap,
-    ...usedKinds(appBench.kind, integrations).reads,
-  ],
-  detects: usedKinds(appBench.kind, integrations).detects,
+  reads: [HorizontalPodAutoscaler, PersistentVolumeClaim, Secret, ConfigMap, ...used.reads],
+  detects: used.detects,
   references: [],
   reasons: benchReasons,
   durableStatus: ['upgrade', 'ids', 'assets', 'siteConfig'],
@@ -93,6 +88,4 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
     chart: () => undefined,
   },
   statusView: benchStatusView,
-});
-
-export const bench = benchWith(INTEGRATIONS);
+};

@@ -6,7 +6,7 @@ import { METRICS_PORT, SCRIPTS_DIR } from '../../kit/constants.generated.js';
 import { PYTHON } from '../../frappe/pod.js';
 import { PodService } from '../../frappe/service.js';
 import { scriptHash } from '../../frappe/script-modules.js';
-import { Workload } from '../../frappe/workload.js';
+import { WorkloadConstruct } from '../../frappe/workload.js';
 import type { Resources } from '../../kit/api.js';
 import { benchNames } from '../../kit/names.js';
 import type { AppBench } from '../../api/bench.js';
@@ -40,7 +40,7 @@ export class Metrics extends Construct {
     const answers = {
       httpGet: { path: '/healthz', port: k8s.IntOrString.fromNumber(METRICS_PORT) },
     };
-    new Workload(this, 'workload', {
+    new WorkloadConstruct(this, 'workload', {
       bench,
       owner,
       name,

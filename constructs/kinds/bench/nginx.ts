@@ -8,7 +8,7 @@ import {
   SCRIPTS_DIR,
 } from '../../kit/constants.generated.js';
 import { PodService } from '../../frappe/service.js';
-import { Workload } from '../../frappe/workload.js';
+import { WorkloadConstruct } from '../../frappe/workload.js';
 import { childLabels } from '../../kit/labels.js';
 import { benchNames } from '../../kit/names.js';
 import type { NginxConfig } from './nginx-config.js';
@@ -39,7 +39,7 @@ export class Nginx extends Construct {
     const assets = {
       httpGet: { path: '/assets/assets.json', port: k8s.IntOrString.fromNumber(NGINX_PORT) },
     };
-    new Workload(this, 'workload', {
+    new WorkloadConstruct(this, 'workload', {
       bench,
       owner,
       name,

@@ -1,4 +1,4 @@
-import { evaluatePhase, type PhaseResult } from '../../frappe/phase.js';
+import { evaluatePhase, type PhaseResult } from '../../frappe/tree-status.js';
 import type { Observation } from '../../kit/kind.js';
 import { benchNames } from '../../kit/names.js';
 import type { AppBench } from '../../api/bench.js';

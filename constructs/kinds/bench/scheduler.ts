@@ -2,7 +2,7 @@ import { Construct } from 'constructs';
 import { SCHEDULER_REQUESTS } from '../../frappe/default-resources.js';
 import { SCRIPTS_DIR } from '../../kit/constants.generated.js';
 import { PYTHON } from '../../frappe/pod.js';
-import { Workload } from '../../frappe/workload.js';
+import { WorkloadConstruct } from '../../frappe/workload.js';
 import { benchNames } from '../../kit/names.js';
 import type { BenchComponentProps } from './component-props.js';
 
@@ -18,7 +18,7 @@ export class Scheduler extends Construct {
   constructor(scope: Construct, id: string, props: SchedulerProps) {
     super(scope, id);
     const { bench, owner } = props;
-    new Workload(this, 'workload', {
+    new WorkloadConstruct(this, 'workload', {
       bench,
       owner,
       name: benchNames(bench.name).scheduler,

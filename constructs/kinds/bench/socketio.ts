@@ -10,7 +10,7 @@ import {
 import { nginxAddress } from '../../frappe/pod.js';
 import { scriptHash } from '../../frappe/script-modules.js';
 import { PodService } from '../../frappe/service.js';
-import { Workload } from '../../frappe/workload.js';
+import { WorkloadConstruct } from '../../frappe/workload.js';
 import { hashOf } from '../../kit/json/hash.js';
 import { benchNames } from '../../kit/names.js';
 import type { BenchComponentProps } from './component-props.js';
@@ -53,7 +53,7 @@ export class Socketio extends Construct {
       });
     }
     const open = { tcpSocket: { port: k8s.IntOrString.fromNumber(SOCKETIO_PORT) } };
-    new Workload(this, 'workload', {
+    new WorkloadConstruct(this, 'workload', {
       bench,
       owner,
       name,

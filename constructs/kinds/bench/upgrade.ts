@@ -1,3 +1,7 @@
+import type { BenchModel } from '../../frappe/bench-model.js';
+import { sitesOfBench } from '../../frappe/indexes.js';
+import type { ClusterReader } from '../../kit/kind.js';
+import { keyOf } from '../../kit/object.js';
 import type { ConditionResult } from '../../kit/condition.js';
 import { isPaused } from '../../kit/annotations.js';
 import type { AppSite, AppSiteStatus } from '../../api/site.js';
@@ -61,6 +65,16 @@ function isBlocked({ phase, conditions = [] }: AppSiteStatus = {}): boolean {
 
 function readyReason({ conditions }: AppSiteStatus = {}): string | undefined {
   return conditions?.find(({ type }) => type === 'Ready')?.reason;
+}
+
+/** @returns undefined where all sites are on the bench's image */
+export function resolveUpgrade(
+  bench: AppBench,
+  { name, namespace, image }: BenchModel,
+  reader: ClusterReader,
+): UpgradePlan | undefined {
+  const progress = reader.list(sitesOfBench, keyOf(namespace, name), progressOf);
+  return planUpgrade(bench, image.reference, progress);
 }
 
 /**

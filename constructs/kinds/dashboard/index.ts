@@ -2,7 +2,7 @@ import { resolveCharts } from '../../batches/documents/charts.js';
 import { CHART_REASONS } from '../../batches/documents/reasons.js';
 import { byDocument, documentKind } from '../../batches/documents/kind.js';
 import type { SiteDashboard } from '../../api/dashboard.js';
-import { defaultDashboards, refuseSecondDefault } from './second-default.js';
+import { defaultDashboards, secondDefault } from './second-default.js';
 import { siteDashboard } from './definition.js';
 import { dashboardDocument, DOCTYPE } from './document.js';
 
@@ -15,8 +15,8 @@ export const dashboard = documentKind<SiteDashboard>({
   path: 'spec.dashboardName',
   index: byDocument(siteDashboard, nameOf),
   nameOf,
+  refusals: secondDefault,
   documentOf(resource, reader) {
-    refuseSecondDefault(resource, reader);
     const refs = resource.spec.charts.map(({ chart }) => chart);
     return dashboardDocument(resource, resolveCharts(resource, refs, reader));
   },

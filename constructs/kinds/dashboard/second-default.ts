@@ -1,5 +1,5 @@
-import { nameOwnerOf, isOlder } from '../../frappe/name-conflict.js';
-import { Stalled } from '../../kit/errors.js';
+import { nameOwnerOf, isOlder } from '../../frappe/oldest-wins.js';
+import type { Refusal } from '../../kit/errors.js';
 import type { Index, ClusterReader } from '../../kit/kind.js';
 import { keyOf } from '../../kit/object.js';
 import type { SiteDashboard } from '../../api/dashboard.js';
@@ -13,19 +13,16 @@ export const defaultDashboards: Index<SiteDashboard> = {
 };
 
 /**
- * The framework keeps one default dashboard: two would take it from each other with each
- * comparison.
- * @throws Stalled naming the older one
+ * The framework keeps one default dashboard: two would take it from each other with each comparison.
+ * The younger is refused.
  */
-export function refuseSecondDefault(resource: SiteDashboard, reader: ClusterReader): void {
+export function secondDefault(resource: SiteDashboard, reader: ClusterReader): readonly Refusal[] {
   const mine = nameOwnerOf(resource);
   const conflicting = defaultDashboards
     .values(resource)
     .flatMap((site) => reader.list(defaultDashboards, site, nameOwnerOf))
     .find((claim) => claim.name !== mine.name && isOlder(claim, mine));
-  if (!conflicting) return;
-  throw new Stalled(
-    'DefaultTaken',
-    `spec.isDefault: Invalid value: true: SiteDashboard ${conflicting.name} is the default of site ${resource.spec.siteRef.name} already`,
-  );
+  if (!conflicting) return [];
+  const message = `spec.isDefault: Invalid value: true: SiteDashboard ${conflicting.name} is the default of site ${resource.spec.siteRef.name} already`;
+  return [{ reason: 'DefaultTaken', message }];
 }

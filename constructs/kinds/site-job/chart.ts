@@ -7,7 +7,7 @@ import type { SiteModel } from '../../frappe/site-model.js';
 import { parseDuration } from '../../kit/duration.js';
 import { canonicalJson } from '../../kit/json/hash.js';
 import type { ChartProps } from '../../kit/kind.js';
-import { Stage } from '../../kit/stage.js';
+import { Stage } from '../../kit/synth.js';
 import type { SiteJob } from '../../api/site-job.js';
 import { siteJobNames } from './names.js';
 import type { SiteJobInputs } from './resolve.js';

@@ -1,6 +1,5 @@
 import { conditionResult, type ConditionResult } from '../../kit/condition.js';
 import type { JobRun, StatusResult, Observation } from '../../kit/kind.js';
-import { decide, type Policy } from '../../kit/policy.js';
 import type { SiteJob, SiteJobStatus } from '../../api/site-job.js';
 import type { SiteJobInputs } from './resolve.js';
 import { resultOf, type JobResult } from './result.js';
@@ -16,73 +15,36 @@ const LINE = 300;
 export function evaluateJob(observation: Observed): StatusResult {
   const { inputs, resource, runs } = observation;
   if (resource.spec.schedule !== undefined) return evaluateSchedule(observation);
-  return decide(ONCE, { ...observation, run: runs.find(({ run }) => run === inputs.run) });
+  const run = runs.find((one) => one.run === inputs.run);
+  return run ? evaluateRun(observation, run) : evaluateWithoutRun(observation);
 }
 
-interface Context extends Observed {
-  /** The run of this spec; undefined where its Job does not exist. */
-  readonly run: JobRun | undefined;
+/** A Job that runs once, while it does not exist: not yet, or no longer. */
+function evaluateWithoutRun(observation: Observed): StatusResult {
+  const { inputs, resource } = observation;
+  if (inputs.ended) return endedEarlier(resource.status);
+  if (inputs.started) return lost(resource.status);
+  return beforeRun(observation);
 }
 
-/** A context with a run, for the policies that apply to one. */
-function withRun<R>(result: (context: Context, run: JobRun) => R): (context: Context) => R {
-  return (context) => {
-    if (!context.run) throw new Error('the policy needs a run');
-    return result(context, context.run);
-  };
+/** A Job that runs once, of this spec. */
+function evaluateRun(observation: Observed, run: JobRun): StatusResult {
+  const { inputs } = observation;
+  if (isRefused(run)) {
+    const message = 'the site was closed when the Job began; the Job is made again';
+    const fields = { ...NOT_RUN, specHash: inputs.specHash, refusedJob: run.uid };
+    return { ...statusResult('Pending', 'SiteNotReady', message), fields, reconcileAgain: true };
+  }
+  const fields = onceFields(observation, run);
+  if (run.state === 'Running') {
+    return { ...underWay(observation, run), fields: { ...fields, active: 1 } };
+  }
+  if (run.state === 'Succeeded') {
+    const lastSuccessfulTime = run.completionTime;
+    return { phase: 'Succeeded', ready: succeeded(run), fields: { ...fields, lastSuccessfulTime } };
+  }
+  return { phase: 'Failed', ready: failed(observation, run), fields, stalled: true };
 }
-
-/** A Job that runs once. */
-const ONCE: readonly Policy<Context, StatusResult>[] = [
-  {
-    // Ended, and its Job was deleted.
-    applies: ({ run, inputs }) => !run && inputs.ended,
-    result: ({ resource }) => endedEarlier(resource.status),
-  },
-  {
-    // Its Job was deleted while it ran.
-    applies: ({ run, inputs }) => !run && inputs.started,
-    result: ({ resource }) => lost(resource.status),
-  },
-  {
-    applies: ({ run }) => !run,
-    result: beforeRun,
-  },
-  {
-    // Refused by a closed site.
-    applies: ({ run }) => run !== undefined && isRefused(run),
-    result: withRun(({ inputs }, run) => {
-      const message = 'the site was closed when the Job began; the Job is made again';
-      const fields = { ...NOT_RUN, specHash: inputs.specHash, refusedJob: run.uid };
-      return { ...statusResult('Pending', 'SiteNotReady', message), fields, reconcileAgain: true };
-    }),
-  },
-  {
-    applies: ({ run }) => run?.state === 'Running',
-    result: withRun((context, run) => ({
-      ...underWay(context, run),
-      fields: { ...onceFields(context, run), active: 1 },
-    })),
-  },
-  {
-    applies: ({ run }) => run?.state === 'Succeeded',
-    result: withRun((context, run) => ({
-      phase: 'Succeeded',
-      ready: succeeded(run),
-      fields: { ...onceFields(context, run), lastSuccessfulTime: run.completionTime },
-    })),
-  },
-  {
-    // Failed.
-    applies: () => true,
-    result: withRun((context, run) => ({
-      phase: 'Failed',
-      ready: failed(context, run, resultOf(run)),
-      fields: onceFields(context, run),
-      stalled: true,
-    })),
-  },
-];
 
 function onceFields({ inputs }: Observed, run: JobRun): Fields {
   return { ...runFields(run, resultOf(run)), specHash: inputs.specHash, active: 0 };
@@ -134,63 +96,38 @@ function evaluateSchedule(observation: Observed): StatusResult {
   return { ...scheduleResult(observation, runs), fields };
 }
 
+/** While a run is active, the condition Ready is that of the last run that ended. */
 function scheduleResult(observation: Observed, runs: readonly JobRun[]): StatusResult {
-  const ended = runs.find(({ state }) => state !== 'Running');
-  return decide(SCHEDULED, { ...observation, runs, ended });
+  const { inputs, resource, ready } = observation;
+  const isApplied = inputs.site !== undefined && ready;
+  if (!isApplied) return notBegun(observation);
+  const last = lastResult(
+    observation,
+    runs.find(({ state }) => state !== 'Running'),
+  );
+  if (runs.some(({ state }) => state === 'Running')) return { phase: 'Running', ...last };
+  if (inputs.blocked) {
+    const message = `the schedule waits: ${inputs.blocked.message}`;
+    return statusResult('Pending', inputs.blocked.reason, message);
+  }
+  if (resource.spec.suspend === true) {
+    const message = 'spec.suspend stops the schedule';
+    return { phase: 'Suspended', ready: conditionResult('Ready', 'True', 'Suspended', message) };
+  }
+  return { phase: last.stalled ? 'Failed' : 'Scheduled', ...last };
 }
 
-interface ScheduleContext extends Observed {
-  /** The last run that ended. */
-  readonly ended: JobRun | undefined;
-}
-
-/** A schedule. While a run is active, the condition Ready is that of the last run that ended. */
-const SCHEDULED: readonly Policy<ScheduleContext, StatusResult>[] = [
-  {
-    // Not applied.
-    applies: ({ inputs, ready }) => !inputs.site || !ready,
-    result: notBegun,
-  },
-  {
-    applies: ({ runs }) => runs.some(({ state }) => state === 'Running'),
-    result: (context) => ({ phase: 'Running', ...lastResult(context) }),
-  },
-  {
-    applies: ({ inputs }) => inputs.blocked !== undefined,
-    result: ({ inputs: { blocked } }) =>
-      statusResult(
-        'Pending',
-        blocked?.reason ?? 'SiteNotReady',
-        `the schedule waits: ${blocked?.message ?? ''}`,
-      ),
-  },
-  {
-    applies: ({ resource }) => resource.spec.suspend === true,
-    result: () => ({
-      phase: 'Suspended',
-      ready: conditionResult('Ready', 'True', 'Suspended', 'spec.suspend stops the schedule'),
-    }),
-  },
-  {
-    // Scheduled.
-    applies: () => true,
-    result(context) {
-      const last = lastResult(context);
-      return { phase: last.stalled ? 'Failed' : 'Scheduled', ...last };
-    },
-  },
-];
-
-function lastResult(context: ScheduleContext): Pick<StatusResult, 'ready' | 'stalled'> {
-  const { ended } = context;
+/** @param ended the last run that ended */
+function lastResult(
+  observation: Observed,
+  ended: JobRun | undefined,
+): Pick<StatusResult, 'ready' | 'stalled'> {
   if (!ended) {
-    return {
-      ready: conditionResult('Ready', 'True', 'Scheduled', 'no run has ended yet'),
-      stalled: false,
-    };
+    const message = 'no run has ended yet';
+    return { ready: conditionResult('Ready', 'True', 'Scheduled', message), stalled: false };
   }
   if (ended.state !== 'Failed') return { ready: succeeded(ended), stalled: false };
-  return { ready: failed(context, ended, resultOf(ended)), stalled: true };
+  return { ready: failed(observation, ended), stalled: true };
 }
 
 function notBegun({ inputs, pending }: Observed): StatusResult {
@@ -208,7 +145,8 @@ function underWay({ pending }: Observed, { name }: JobRun): StatusResult {
   return statusResult('Running', 'Running', `Job ${name}: ${why}`);
 }
 
-function failed({ pending }: Observed, run: JobRun, result: JobResult): ConditionResult {
+function failed({ pending }: Observed, run: JobRun): ConditionResult {
+  const result = resultOf(run);
   // Where nothing is left of its pods, as after its deadline, the Job itself says something.
   const { health } = pending.find(({ kind, name }) => kind === 'Job' && name === run.name) ?? {};
   const known = result.exitCode !== undefined || result.log !== '';

@@ -1,7 +1,7 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { configurationBlock } from '../../configuration/evaluate.js';
-import { databaseOperator } from '../../integrations/database-operator.js';
+import { databaseOperator } from '../../integrations/index.js';
 import { DatabaseServer } from '../../frappe/database-server.js';
 import { serverCertificate } from '../../frappe/database-tls.js';
 import { GeneratedSecret } from '../../frappe/generated-secret.js';
@@ -14,43 +14,34 @@ import {
   WORKER_COMPONENTS,
   workerGroups,
 } from '../../frappe/worker.js';
-import { workerScale, type WorkerScale } from '../../frappe/worker-scaling.js';
-import { INTEGRATIONS } from '../../integrations/index.js';
 import type { Resources } from '../../kit/api.js';
 import type { DatabaseOperator } from '../../kit/database-operator.js';
 import { hashOf } from '../../kit/json/hash.js';
-import type { Integration } from '../../kit/integration.js';
 import type { ChartProps } from '../../kit/kind.js';
 import { childLabels } from '../../kit/labels.js';
 import { retainsData, retention } from '../../kit/deletion-policy.js';
 import { benchNames, siteNames } from '../../kit/names.js';
-import { Stage } from '../../kit/stage.js';
+import { Stage } from '../../kit/synth.js';
 import type { AppSite } from '../../api/site.js';
-import type { SiteInputs } from './inputs.js';
-import { siteWorkersWanted } from './resolve.js';
+import type { SiteInputs } from './resolve.js';
+import { siteWorkerScale } from './workloads.js';
 import { SiteIngress } from './ingress.js';
 import { SiteInit } from './init-job.js';
 import { SiteReopen } from './reopen-job.js';
 import { queuePrefix } from './site-config.js';
-import { SiteRoutes } from './routes.js';
-
-export interface SiteChartProps extends ChartProps<AppSite, SiteInputs> {
-  /** @default the registered ones */
-  readonly integrations?: readonly Integration[];
-}
 
 /** The complete graph of a site's children. */
 export class SiteChart extends Chart {
   constructor(
     scope: Construct,
     id: string,
-    private readonly props: SiteChartProps,
+    private readonly props: ChartProps<AppSite, SiteInputs>,
   ) {
     super(scope, id, { disableResourceNameHashes: true });
     const { resource: site, inputs } = props;
     const foundation = new Stage(this, 'foundation', {
       // Only another operator that makes the database has to be waited for.
-      waitForReady: inputs.database.mode === 'operator',
+      waitForReady: inputs.data.database.mode === 'operator',
     });
     this.addSecrets(foundation);
     this.addDatabase(foundation);
@@ -77,10 +68,11 @@ export class SiteChart extends Chart {
   /** The Secrets that are generated once. */
   private addSecrets(scope: Construct): void {
     const { resource: site, inputs } = this.props;
-    const { bench, database } = inputs;
+    const { bench, data } = inputs;
+    const { database } = data;
     const names = siteNames(site.metadata.name);
     const common = { owner: site, namespace: bench.namespace, retained: true };
-    if (inputs.generatesPassword) {
+    if (data.generatesPassword) {
       new GeneratedSecret(scope, 'admin-password', {
         ...common,
         name: names.adminPassword,
@@ -111,14 +103,15 @@ export class SiteChart extends Chart {
 
   /** The operator that makes the site's database; undefined in other modes. */
   private get databaseOperator(): DatabaseOperator | undefined {
-    const { mode, server } = this.props.inputs.database;
+    const { mode, server } = this.props.inputs.data.database;
     return mode === 'operator' ? databaseOperator(server.provider) : undefined;
   }
 
   /** The objects of a database operator, or a server for this site alone. */
   private addDatabase(foundation: Construct): void {
     const { resource: site, inputs } = this.props;
-    const { bench, database } = inputs;
+    const { bench, data } = inputs;
+    const { database } = data;
     const name = siteNames(site.metadata.name).database;
     const labels = { ...childLabels(site, 'database'), ...retention(site) };
     if (bench.operatorServer) {
@@ -137,7 +130,8 @@ export class SiteChart extends Chart {
 
   private addDatabaseServer(scope: Construct): void {
     const { resource: site, inputs } = this.props;
-    const { bench, database } = inputs;
+    const { bench, data } = inputs;
+    const { database } = data;
     const { server } = database;
     if (!server.root) return;
     const { image, resources, storage, settings, tls } = site.spec.dbConfig;
@@ -153,7 +147,7 @@ export class SiteChart extends Chart {
       resources,
       storage,
       settings,
-      certificate: serverCertificate(tls, inputs.databaseCertificate),
+      certificate: serverCertificate(tls, data.databaseCertificate),
     });
     new OnlyFromBench(scope, 'database-network', {
       bench,
@@ -167,7 +161,7 @@ export class SiteChart extends Chart {
   /** The site's own web processes and workers. */
   private addWorkloads(scope: Construct): void {
     const { resource: site, inputs } = this.props;
-    const { bench } = inputs;
+    const { bench, data } = inputs;
     const names = siteNames(site.metadata.name);
     const replicas = { ...bench.componentReplicas, ...site.spec.componentReplicas };
     const resources = { ...bench.componentResources, ...site.spec.componentResources };
@@ -178,9 +172,9 @@ export class SiteChart extends Chart {
       owner: site,
       configHash: hashOf([
         bench.redis,
-        inputs.redisVersion,
+        data.redisVersion,
         bench.database,
-        inputs.database,
+        data.database,
         prefix,
         ...(queues ? [{ queues }] : []),
         ...(bench.configurationRestart === undefined ? [] : [bench.configurationRestart]),
@@ -219,22 +213,9 @@ export class SiteChart extends Chart {
     return site.spec.workers?.find(isGroup)?.resources ?? workers.find(isGroup)?.resources;
   }
 
-  /** Access from outside of the cluster: the routes of an integration, or an Ingress. */
   private addAccess(scope: Construct): void {
-    const { resource: site, inputs, integrations = INTEGRATIONS } = this.props;
-    const { route } = inputs;
-    if (route) new SiteRoutes(scope, 'routes', { site, inputs, route, integrations });
-    else if (site.spec.ingress?.enabled) {
-      new SiteIngress(scope, 'ingress', { site, inputs, integrations });
-    }
+    const { resource: site, inputs } = this.props;
+    const { bench, access } = inputs;
+    if (site.spec.ingress?.enabled) new SiteIngress(scope, 'ingress', { site, bench, access });
   }
-}
-
-/** Who decides about the number of a site's own workers of a queue. */
-export function siteWorkerScale(site: AppSite, inputs: SiteInputs, queue: string): WorkerScale {
-  return workerScale({
-    ...siteWorkersWanted(site, inputs, queue),
-    scaledToZero: inputs.scaledToZero.includes(queue),
-    foreign: inputs.foreignScalers[queue],
-  });
 }

@@ -3,16 +3,16 @@ import type { Construct } from 'constructs';
 import type { AppBench } from '../../api/bench.js';
 import { benchModel, type BenchModel, DEFAULT_PORTS } from '../../frappe/bench-model.js';
 import { bareBench } from '../../frappe/site-model.js';
-import { Stalled, Waiting } from '../../kit/errors.js';
+import { invalid, refuse, Stalled, Waiting } from '../../kit/errors.js';
 import type { Cleanup, ClusterReader } from '../../kit/kind.js';
 import { retainsData } from '../../kit/deletion-policy.js';
 import { skipsCleanup } from '../../kit/annotations.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
 import { benchNames, isServiceIn, siteNames } from '../../kit/names.js';
 import type { KubeObject } from '../../kit/object.js';
-import { Stage } from '../../kit/stage.js';
+import { Stage } from '../../kit/synth.js';
 import type { AppSite } from '../../api/site.js';
-import { databasePlan, type SiteDatabasePlan } from './database.js';
+import { databasePlan, unsupportedMode, type SiteDatabasePlan } from './database.js';
 import { SiteDrop, type SiteDropProps } from './drop-job.js';
 
 /**
@@ -124,7 +124,8 @@ function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
     const password = { secret: siteNames(site.metadata.name).databaseSecret, key: 'password' };
     return { mode, name, password, server: { provider, host, port } };
   }
-  return withoutCleanup(site, () => databasePlan(site, bench));
+  withoutCleanup(site, () => refuse(invalid(unsupportedMode(site, bench))));
+  return databasePlan(site, bench);
 }
 
 /** Adds to an error how the site can be deleted in spite of it. */

@@ -1,4 +1,4 @@
-import { databaseOperator } from '../../integrations/database-operator.js';
+import { databaseOperator } from '../../integrations/index.js';
 import { conditionResult, type ConditionResult } from '../../kit/condition.js';
 import { Waiting } from '../../kit/errors.js';
 import type { Health } from '../../kit/health.js';
@@ -22,16 +22,22 @@ export function requireDatabaseOperator(
 }
 
 interface Inputs {
-  readonly database: SiteDatabasePlan;
+  readonly data: { readonly database: SiteDatabasePlan };
+  /** Why the server of a database operator is not ready, in that operator's words. */
   readonly serverNotReady: string | undefined;
 }
 
 /** The progress of the database operator with the site's database; none in other modes. */
-export function databaseCondition<F extends Inputs>({
+export function databaseCondition({
   resource,
-  inputs: { database, serverNotReady },
+  inputs,
   child,
-}: Pick<Observation<AppSite, F>, 'resource' | 'inputs' | 'child'>): readonly ConditionResult[] {
+}: Pick<
+  Observation<AppSite, Inputs>,
+  'resource' | 'inputs' | 'child'
+>): readonly ConditionResult[] {
+  const { serverNotReady } = inputs;
+  const { database } = inputs.data;
   if (database.mode !== 'operator') return [];
   const { database: name } = siteNames(resource.metadata.name);
   const { databaseKinds } = databaseOperator(database.server.provider);

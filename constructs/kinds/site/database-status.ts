@@ -8,11 +8,15 @@ import type { SiteDatabasePlan } from './database.js';
  * The database in the status of a site. A site that was Ready keeps the server of its last init Job
  * that succeeded: after a change of the bench's server, its data may still be on the previous one.
  */
-export function databaseStatus<F extends { readonly database: SiteDatabasePlan }>({
+export function databaseStatus({
   resource: { metadata, status },
-  inputs: { database },
+  inputs,
   child,
-}: Pick<Observation<AppSite, F>, 'resource' | 'inputs' | 'child'>): SiteDatabaseStatus {
+}: Pick<
+  Observation<AppSite, { readonly data: { readonly database: SiteDatabasePlan } }>,
+  'resource' | 'inputs' | 'child'
+>): SiteDatabaseStatus {
+  const { database } = inputs.data;
   const recorded = status?.appliedHash === undefined ? undefined : status.database;
   const init = child('Job', siteNames(metadata.name).init)?.health.state;
   if (recorded && init !== 'Ready') return recorded;

@@ -1,7 +1,7 @@
 import type { BenchModel } from '../../frappe/bench-model.js';
 import type { DatabaseServer, SecretKey } from '../../frappe/database.js';
 import { DEFAULT_PORTS, ROOT_USERS, serverTlsPlan } from '../../frappe/bench-model.js';
-import { Stalled } from '../../kit/errors.js';
+import type { Problem } from '../../kit/errors.js';
 import { databaseName, serviceHost, siteNames } from '../../kit/names.js';
 import type { AppSite } from '../../api/site.js';
 
@@ -14,10 +14,7 @@ export interface SiteDatabasePlan {
   readonly password: SecretKey;
 }
 
-/**
- * Decides about a site's database.
- * @throws Stalled where the bench has no server for the mode
- */
+/** Decides about a site's database. The bench is known to have a server for its mode. */
 export function databasePlan(site: AppSite, bench: BenchModel): SiteDatabasePlan {
   const { mode, secretRef, name } = site.spec.dbConfig;
   const names = siteNames(site.metadata.name);
@@ -33,23 +30,30 @@ export function databasePlan(site: AppSite, bench: BenchModel): SiteDatabasePlan
   };
 }
 
+/** A mode for which the bench has no server. */
+export function unsupportedMode(
+  { spec }: AppSite,
+  { name, database, operatorServer }: BenchModel,
+): readonly Problem[] {
+  const { mode } = spec.dbConfig;
+  const path = 'spec.dbConfig.mode';
+  if (mode === 'shared' && !database.root) {
+    const message = `Invalid value: "shared": the server of bench ${name} is managed by a database operator; use "operator"`;
+    return [{ path, message }];
+  }
+  if (mode === 'operator' && (!operatorServer || database.root)) {
+    const message = `Invalid value: "operator": bench ${name} names no server of a database operator in spec.dbConfig`;
+    return [{ path, message }];
+  }
+  return [];
+}
+
 type Mode = SiteDatabasePlan['mode'];
 
 /** The server of a site's database, by mode. */
 const SERVERS: Readonly<Record<Mode, (site: AppSite, bench: BenchModel) => DatabaseServer>> = {
-  shared(_site, { name, database }) {
-    if (database.root) return database;
-    const why = `the server of bench ${name} is managed by a database operator; use "operator"`;
-    throw unsupported('shared', why);
-  },
-  operator(_site, { name, database, operatorServer }) {
-    if (!operatorServer || database.root) {
-      const why = `bench ${name} names no server of a database operator in spec.dbConfig`;
-      throw unsupported('operator', why);
-    }
-    const { provider, host, port, tls } = database;
-    return { provider, host, port, ...(tls ? { tls } : {}) };
-  },
+  shared: (_site, { database }) => database,
+  operator: (_site, { database: { root: _root, ...server } }) => server,
   dedicated({ metadata, spec }, { database: { provider }, namespace, clusterDomain }) {
     const names = siteNames(metadata.name);
     return {
@@ -72,10 +76,4 @@ const SERVERS: Readonly<Record<Mode, (site: AppSite, bench: BenchModel) => Datab
 function tlsOf({ dbConfig }: AppSite['spec']): Pick<DatabaseServer, 'tls'> {
   const tls = serverTlsPlan(dbConfig.tls);
   return tls ? { tls } : {};
-}
-
-function unsupported(mode: Mode, why: string): Stalled {
-  return Stalled.invalid([
-    { path: 'spec.dbConfig.mode', message: `Invalid value: "${mode}": ${why}` },
-  ]);
 }

@@ -1,108 +1,55 @@
-import { NGINX_PORT } from '../../kit/constants.generated.js';
-import { evaluateConfiguration, withConfiguration } from '../../configuration/evaluate.js';
-import type { ConfigurationSync } from '../../configuration/sync.js';
-import { evaluatePhase, type PhaseResult } from '../../frappe/phase.js';
-import { nginxHost } from '../../frappe/pod.js';
-import { scaleStatus } from '../../frappe/scale-status.js';
-import {
-  scaledToZero,
-  scalingCondition,
-  ownWorkersStatus,
-  scalingStatus,
-  type WorkerChildren,
-} from '../../frappe/worker-scaling.js';
-import { fieldsIgnored } from '../../frappe/without-effect.js';
-import { workerGroups } from '../../frappe/worker.js';
-import { siteNames } from '../../kit/names.js';
-import { INTEGRATIONS } from '../../integrations/index.js';
-import { kedaObstacle } from '../../integrations/keda/autoscaling.js';
-import type { ConditionResult } from '../../kit/condition.js';
-import type { Integration } from '../../kit/integration.js';
-import type { ChartProps, Probe, StatusResult, Observation } from '../../kit/kind.js';
 import type { AppSite } from '../../api/site.js';
-import { siteWorkerScale } from './chart.js';
-import type { SiteInputs } from './inputs.js';
-import { siteWorkersWanted } from './resolve.js';
+import { evaluateConfiguration } from '../../configuration/evaluate.js';
+import type { ConfigurationSync } from '../../configuration/sync.js';
+import {
+  evaluatePhase,
+  mergeStatus,
+  type PhaseResult,
+  type StatusPart,
+} from '../../frappe/tree-status.js';
+import { fieldsIgnored } from '../../frappe/without-effect.js';
+import type { ConditionResult } from '../../kit/condition.js';
+import type { Observation, StatusResult } from '../../kit/kind.js';
+import { evaluateAccess } from './certificate.js';
 import { databaseCondition } from './database-ready.js';
 import { databaseStatus } from './database-status.js';
-import { siteUrl } from './site-config.js';
-import { realtimeCondition, realtimeProbes } from './realtime.js';
+import { realtimeCondition } from './realtime.js';
+import type { SiteInputs } from './resolve.js';
 import { evaluateRestore } from './restore.js';
-import { routeCertificate } from './routes.js';
-import { certificateCondition } from './tls.js';
 import { evaluateUpgrade } from './upgrade.js';
 import { fieldsWithoutEffect } from './without-effect.js';
+import { evaluateScaling } from './workloads.js';
 
-/** The ping of the site through the bench's proxy, and a websocket. In maintenance it answers neither. */
-export function siteProbes({
-  resource,
-  inputs,
-}: ChartProps<AppSite, SiteInputs>): readonly Probe[] {
-  if (resource.spec.maintenance) return [];
-  return [
-    {
-      url: `http://${nginxHost(inputs.bench)}:${NGINX_PORT}/api/method/ping`,
-      host: resource.spec.siteName,
-      expectStatus: 200,
-      expectBody: { message: 'pong' },
-    },
-    ...realtimeProbes({ resource, inputs }),
-  ];
-}
-
-/** The status of a site. */
-export function evaluateSite(
-  observation: Observation<AppSite, SiteInputs>,
-  integrations: readonly Integration[] = INTEGRATIONS,
-): StatusResult {
+/** The status of a site: its phase, and what each part adds, in the order of the conditions. */
+export function evaluateSite(observation: Observation<AppSite, SiteInputs>): StatusResult {
   const { inputs, resource } = observation;
-  const certificate = inputs.route
-    ? routeCertificate(inputs.route, integrations)
-    : certificateCondition(observation);
-  const { phase, ready } = sitePhase(observation);
-  const upgrade = evaluateUpgrade(observation);
-  const restore = evaluateRestore(observation);
-  const scaling = evaluateScaling(observation);
-  const configuration = evaluateConfiguration(observation, inputs.configuration);
-  return {
-    ...upgrade,
-    ...withConfiguration(
-      {
-        phase,
-        ready: isBlocked(observation) ? { ...ready, message: inputs.blockedReason ?? '' } : ready,
-      },
-      configuration,
-    ),
-    stalled: upgrade.stalled === true || restore.stalled,
-    batchObjects: configuration.batchObjects,
-    reconcileAgain: [upgrade, scaling, configuration].some((one) => one.reconcileAgain === true),
-    conditions: conditionsOf(observation, certificate, [
-      ...scaling.conditions,
-      ...databaseCondition(observation),
-      ...realtimeCondition(observation),
-      ...(upgrade.conditions ?? []),
-      ...restore.conditions,
-      ...configuration.conditions,
-      ...fieldsIgnored(fieldsWithoutEffect(resource)),
-    ]),
-    fields: {
-      ...upgrade.fields,
-      ...configuration.fields,
-      socialLogins: socialLogins(resource, inputs.configuration),
-      restored: restore.restored,
-      siteURL: siteUrl(certificate?.status === 'True', inputs.domain),
-      database: databaseStatus(observation),
-      apps: inputs.apps,
-      ...(resource.spec.workloads === 'Dedicated'
-        ? {
-            ...scaleStatus(observation, resource, siteNames(resource.metadata.name).gunicorn),
-            workerScaling: scaling.status,
-            workers: scaling.workers,
-          }
-        : {}),
-    },
-  };
+  return mergeStatus(sitePhase(observation), [
+    NOT_DONE,
+    evaluateAccess(observation),
+    { fields: { database: databaseStatus(observation), apps: inputs.apps } },
+    { conditions: maintenanceCondition(resource) },
+    evaluateScaling(observation),
+    { conditions: databaseCondition(observation) },
+    { conditions: realtimeCondition(observation) },
+    // Visitors of a site that is closed for them see another page than in maintenance.
+    evaluateUpgrade(observation),
+    evaluateRestore(observation),
+    evaluateConfiguration(observation, inputs.configuration),
+    { fields: { socialLogins: socialLogins(resource, inputs.configuration) } },
+    { conditions: fieldsIgnored(fieldsWithoutEffect(resource)) },
+  ]);
 }
+
+/** What the status records of work, where no part says that it was done. */
+const NOT_DONE: StatusPart = {
+  fields: {
+    image: undefined,
+    upgrade: undefined,
+    siteConfig: undefined,
+    socialLogins: undefined,
+    restored: undefined,
+  },
+};
 
 /** The identity providers in the site. They change when the Job has ended. */
 function socialLogins(
@@ -117,69 +64,25 @@ function socialLogins(
   return present.length === 0 ? undefined : present;
 }
 
-/** The phase and the Ready condition. A failed Job is tried again: only the condition is of its failure. */
-function sitePhase(observation: Observation<AppSite, SiteInputs>): PhaseResult {
-  const { phase, ready } = evaluatePhase(observation);
-  const failed = observation.pending.find(({ health }) => health.state === 'Failed');
-  if (phase !== 'Failed' || failed?.kind !== 'Job') return { phase, ready };
-  const wasReady = observation.resource.status?.appliedHash !== undefined;
-  return { phase: wasReady ? 'Updating' : 'Provisioning', ready };
-}
-
 /**
- * Whether nothing makes progress, since the site is blocked: progress says more than the blocked
- * reason.
+ * The phase and the Ready condition. A failed Job is tried again: only the condition is of its
+ * failure. Where nothing makes progress since the site is blocked, the blocked reason says more.
  */
-function isBlocked({ ready, inputs, pending, probes }: Observation<AppSite, SiteInputs>): boolean {
+function sitePhase(observation: Observation<AppSite, SiteInputs>): PhaseResult {
+  const { resource, inputs, pending, probes } = observation;
+  const { phase, ready } = evaluatePhase(observation);
+  const failed = pending.find(({ health }) => health.state === 'Failed');
+  if (phase === 'Failed' && failed?.kind === 'Job') {
+    const wasReady = resource.status?.appliedHash !== undefined;
+    return { phase: wasReady ? 'Updating' : 'Provisioning', ready };
+  }
   const idle = pending.every(({ health }) => health.state === 'Missing') && probes.length === 0;
-  return !ready && inputs.blockedReason !== undefined && idle;
-}
-
-function conditionsOf(
-  { resource }: Observation<AppSite, SiteInputs>,
-  certificate: ConditionResult | undefined,
-  upgrade: readonly ConditionResult[],
-): readonly ConditionResult[] {
-  const closed = upgrade.some(({ type }) => type === 'Maintenance');
-  return [
-    ...(certificate ? [certificate] : []),
-    ...(closed ? [] : maintenanceCondition(resource)),
-    ...upgrade,
-  ];
+  if (observation.ready || inputs.blockedReason === undefined || !idle) return { phase, ready };
+  return { phase, ready: { ...ready, message: inputs.blockedReason } };
 }
 
 function maintenanceCondition({ spec }: AppSite): readonly ConditionResult[] {
   if (!spec.maintenance) return [];
   const message = "visitors see the framework's maintenance page";
   return [{ type: 'Maintenance', status: 'True', reason: 'Requested', message }];
-}
-
-/** How the site's own workers scale, by its bench's settings. */
-function evaluateScaling(observation: Observation<AppSite, SiteInputs>) {
-  const { resource, inputs, child } = observation;
-  if (resource.spec.workloads !== 'Dedicated') {
-    return { status: undefined, workers: undefined, reconcileAgain: false, conditions: [] };
-  }
-  const workers: WorkerChildren = {
-    name: siteNames(resource.metadata.name).worker,
-    scale: (queue) => siteWorkerScale(resource, inputs, queue),
-    foreign: inputs.foreignScalers,
-    child,
-  };
-  const status = scalingStatus(workers);
-  const { redis } = inputs.bench;
-  const own = ownWorkersStatus(
-    workers,
-    inputs.bench.workers.map(({ name }) => name),
-  );
-  const wanted = workerGroups(inputs.bench.workers)
-    .map(({ name }) => name)
-    .filter((group) => siteWorkersWanted(resource, inputs, group).scaling?.enabled);
-  const obstacle = kedaObstacle({ keda: inputs.keda, externalRedis: redis.external });
-  return {
-    status,
-    workers: own,
-    reconcileAgain: scaledToZero(status, own).join() !== inputs.scaledToZero.join(),
-    conditions: scalingCondition(workers, obstacle, wanted),
-  };
 }

@@ -6,13 +6,13 @@ import {
   sitesByPublicHost,
   type IngressLike,
 } from '../../frappe/indexes.js';
-import { isOlder, nameOwnerOf, type NameOwner } from '../../frappe/name-conflict.js';
-import { Stalled, type Problem } from '../../kit/errors.js';
+import { isOlder, nameOwnerOf, type NameOwner } from '../../frappe/oldest-wins.js';
+import type { Problem } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { HOST_GRANT, metadataKeysOf } from '../../kit/metadata-keys.js';
 import type { KubeObject } from '../../kit/object.js';
 import type { AppSite } from '../../api/site.js';
-import { hostsOf } from './hosts.js';
+import { hostsOf } from './taken-hosts.js';
 
 /** A site or an Ingress that serves a host name. */
 interface HostOwner extends NameOwner {
@@ -35,24 +35,20 @@ interface SiteOwner extends HostOwner {
   readonly aliases: readonly string[];
 }
 
-/**
- * An Ingress with the host name of another namespace's site would take its visitors. The one that serves
- * the host name keeps it, then the one whose status has it; of two alike, the older one.
- * @throws Stalled for each host name that another namespace has
- */
-export function refuseForeignHosts(
+/** As `foreignHosts`, of a site with an Ingress: without one it takes no visitors. */
+export function takenElsewhere(
   site: AppSite,
   suffix: string | undefined,
   reader: ClusterReader,
-): void {
-  if (!site.spec.ingress?.enabled) return;
-  const taken = foreignHosts(site, suffix, reader);
-  if (taken.length === 0) return;
-  const message = taken.map(({ path, message: what }) => `${path}: ${what}`).join('; ');
-  throw new Stalled('HostTaken', message);
+): readonly Problem[] {
+  return site.spec.ingress?.enabled ? foreignHosts(site, suffix, reader) : [];
 }
 
-/** The public host names of a site that another namespace has, and does not share. */
+/**
+ * The public host names of a site that another namespace has, and does not share: an Ingress with one
+ * of them would take its visitors. The one that serves the host name keeps it, then the one whose
+ * status has it; of two alike, the older one.
+ */
 export function foreignHosts(
   site: AppSite,
   suffix: string | undefined,

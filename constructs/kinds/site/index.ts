@@ -5,8 +5,7 @@ import {
   sitesByPublicHost,
   sitesOfBench,
 } from '../../frappe/indexes.js';
-import { INTEGRATIONS } from '../../integrations/index.js';
-import { usedKinds, type Integration } from '../../kit/integration.js';
+import { usedKinds } from '../../integrations/index.js';
 import type { Kind } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
 import { normalHost } from '../../kit/normal-form.js';
@@ -27,16 +26,18 @@ import { siteWarnings } from './warnings.js';
 import type { AppSite } from '../../api/site.js';
 import { SiteChart } from './chart.js';
 import { appSite } from './definition.js';
-import type { SiteInputs } from './inputs.js';
 import { sitePodFields } from './pod-fields.js';
-import { resolveSite } from './resolve.js';
-import { evaluateSite, siteProbes } from './evaluate.js';
+import { resolveSite, type SiteInputs } from './resolve.js';
+import { evaluateSite } from './evaluate.js';
+import { siteProbes } from './probes.js';
 import { siteReasons } from './reasons.js';
 import { siteCleanup } from './cleanup.js';
 import { siteStatusView } from './status-view.js';
 
+const used = usedKinds(appSite.kind);
+
 /** One site on a bench, with what integrations add to it. */
-export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, SiteInputs> => ({
+export const site: Kind<AppSite, SiteInputs> = {
   definition: appSite,
   owns: [
     Secret,
@@ -48,7 +49,7 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
     NetworkPolicy,
     PodDisruptionBudget,
     Ingress,
-    ...usedKinds(appSite.kind, integrations).owns,
+    ...used.owns,
   ],
   reads: [
     HorizontalPodAutoscaler,
@@ -56,9 +57,9 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
     Secret,
     ConfigMap,
     Ingress,
-    ...usedKinds(appSite.kind, integrations).reads,
+    ...used.reads,
   ],
-  detects: usedKinds(appSite.kind, integrations).detects,
+  detects: used.detects,
   references: [{ field: 'benchRef', kind: 'AppBench', label: 'bench' }],
   reasons: siteReasons,
   durableStatus: ['upgrade', 'restored', 'siteConfig', 'socialLogins'],
@@ -66,7 +67,7 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   // The database is encrypted with its key.
   recordedIn: ({ metadata }) => ({ kind: Secret, name: siteNames(metadata.name).encryptionKey }),
   indexes: [sitesOfBench, sitesByHost, sitesByPublicHost, sitesByClaim, ingressesByHost],
-  resolve: (resource, reader) => resolveSite(resource, reader, integrations),
+  resolve: resolveSite,
   admissionWarnings: siteWarnings,
   podFields: sitePodFields,
   normal: [
@@ -74,17 +75,15 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
     { path: ['spec', 'domain'], form: normalHost },
     { path: ['spec', 'aliases', '*'], form: normalHost },
   ],
-  chart: (scope, id, props) => new SiteChart(scope, id, { ...props, integrations }),
+  chart: (scope, id, props) => new SiteChart(scope, id, props),
   // Of thousands of sites few are restored.
   readsRuns: ({ spec }) => spec.restoreFrom !== undefined,
   probes: siteProbes,
-  evaluate: (observation) => evaluateSite(observation, integrations),
+  evaluate: evaluateSite,
   cleanup: siteCleanup,
   previewStatus: ({ metadata: { generation = 0 } }) => ({
     observedGeneration: generation,
     conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }],
   }),
   statusView: siteStatusView,
-});
-
-export const site = siteWith(INTEGRATIONS);
+};

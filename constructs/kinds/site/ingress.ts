@@ -1,69 +1,79 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import type { AppSite } from '../../api/site.js';
+import type { BenchModel } from '../../frappe/bench-model.js';
+import { accessHooks } from '../../integrations/index.js';
 import { NGINX_PORT } from '../../kit/constants.generated.js';
-import type { IngressProps, Integration } from '../../kit/integration.js';
+import type { AccessProps } from '../../kit/integration.js';
 import { childLabels } from '../../kit/labels.js';
 import { benchNames, siteNames } from '../../kit/names.js';
-import type { AppSite } from '../../api/site.js';
-import type { SiteInputs } from './inputs.js';
+import type { SiteAccess } from './access.js';
 import { redirectAnnotations } from './ingress-redirect.js';
 
 export interface SiteIngressProps {
   readonly site: AppSite;
-  readonly inputs: SiteInputs;
-  readonly integrations: readonly Integration[];
+  readonly bench: BenchModel;
+  readonly access: SiteAccess;
 }
 
 /**
- * The Ingress that routes to the bench's proxy, with what integrations add to it: a Certificate
- * where an issuer is named, a redirect to HTTPS once the certificate exists.
+ * The way to the bench's proxy from outside of the cluster: an Ingress with what integrations add to
+ * it, such as a Certificate, or what one of them has in its place.
  */
 export class SiteIngress extends Construct {
-  constructor(scope: Construct, id: string, { site, inputs, integrations }: SiteIngressProps) {
+  constructor(scope: Construct, id: string, props: SiteIngressProps) {
     super(scope, id);
-    const ingress = ingressProps(site, inputs);
-    const { name, namespace, labels, className, tls } = ingress;
-    const extensions = integrations
-      .filter((integration) => inputs.ingressExtensions.includes(integration.name))
-      .flatMap((integration) => integration.ingress ?? []);
-    const annotations = {
-      ...(tls ? redirectAnnotations(className, tls.secretExists) : {}),
-      ...Object.assign({}, ...extensions.map((extension) => extension.before?.(this, ingress))),
-      ...site.spec.ingress?.annotations,
-    } as Record<string, string>;
-    new k8s.KubeIngress(this, 'ingress', {
+    const { route, integrations } = props.access;
+    const access = accessProps(props, new Construct(this, 'named'));
+    if (route !== undefined) {
+      for (const hook of accessHooks([route])) hook.add(this, access);
+      return;
+    }
+    const { name, namespace, labels, className, tls } = access;
+    const ingress = new k8s.KubeIngress(this, 'ingress', {
       metadata: {
         name,
         namespace,
         labels: { ...labels },
-        ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
+        annotations: { ...(tls ? redirectAnnotations(className, tls.secretExists) : {}) },
       },
-      spec: ingressSpec(ingress, benchNames(inputs.bench.name).nginx),
+      spec: ingressSpec(access),
     });
-    for (const extension of extensions) extension.after?.(this, ingress);
+    const added = accessHooks(integrations).map((hook) => hook.add(this, access));
+    for (const annotations of [...added, access.annotations ?? {}]) {
+      for (const [key, value] of Object.entries(annotations)) {
+        ingress.metadata.addAnnotation(key, value);
+      }
+    }
   }
 }
 
-function ingressProps(site: AppSite, { bench, hosts, tls }: SiteInputs): IngressProps {
+function accessProps({ site, bench, access }: SiteIngressProps, named: Construct): AccessProps {
   const names = siteNames(site.metadata.name);
+  const { ingress } = site.spec;
+  const { hosts, encrypted, tls } = access;
   return {
     name: names.ingress,
     namespace: bench.namespace,
     labels: childLabels(site, 'ingress'),
-    className: site.spec.ingress?.className ?? bench.domain.ingressClassName,
+    annotations: ingress?.annotations,
+    className: ingress?.className ?? bench.domain.ingressClassName,
     hosts,
+    encrypted,
     tls: tls && { ...tls, certificate: names.tls },
+    backend: { service: benchNames(bench.name).nginx, port: NGINX_PORT },
+    named,
   };
 }
 
-function ingressSpec({ className, hosts, tls }: IngressProps, service: string): k8s.IngressSpec {
-  const backend = { service: { name: service, port: { number: NGINX_PORT } } };
+function ingressSpec({ className, hosts, tls, backend }: AccessProps): k8s.IngressSpec {
+  const service = { name: backend.service, port: { number: backend.port } };
   return {
     ...(className ? { ingressClassName: className } : {}),
     ...(tls ? { tls: [{ hosts: [...hosts], secretName: tls.secretName }] } : {}),
     rules: hosts.map((host) => ({
       host,
-      http: { paths: [{ path: '/', pathType: 'Prefix', backend }] },
+      http: { paths: [{ path: '/', pathType: 'Prefix', backend: { service } }] },
     })),
   };
 }

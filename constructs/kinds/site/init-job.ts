@@ -9,7 +9,9 @@ import { siteNames } from '../../kit/names.js';
 import type { AppSite } from '../../api/site.js';
 import { databaseAdmin } from './database-admin.js';
 import { identity } from './job-environment.js';
-import type { SiteInputs } from './inputs.js';
+import type { SiteAccess } from './access.js';
+import type { SiteData } from './data.js';
+import type { SiteUpgradeInputs } from './upgrade.js';
 import { restoreEnv, restoreRun } from './restore.js';
 import { siteConfig } from './site-config.js';
 
@@ -19,21 +21,33 @@ const MIGRATE_SECONDS = 21_600;
 const SPARE_SECONDS = 120;
 const RETRIES = 3;
 
+/** What the init Job is created to do. */
+export interface SiteInitInputs {
+  readonly bench: BenchModel;
+  readonly apps: readonly string[];
+  readonly data: SiteData;
+  readonly access: SiteAccess;
+  /** With another value the init Job runs again. */
+  readonly runAgain: string | undefined;
+}
+
+export interface SiteInitProps {
+  readonly site: AppSite;
+  readonly inputs: SiteInitInputs & { readonly upgrade: SiteUpgradeInputs | undefined };
+}
+
 /** The Job that creates a site, or updates an existing one. */
 export class SiteInit extends Construct {
-  constructor(
-    scope: Construct,
-    id: string,
-    { site, inputs }: { readonly site: AppSite; readonly inputs: SiteInputs },
-  ) {
+  constructor(scope: Construct, id: string, { site, inputs }: SiteInitProps) {
     super(scope, id);
-    const { bench, database } = inputs;
+    const { bench, data } = inputs;
+    const { database } = data;
     const names = siteNames(site.metadata.name);
     const config = siteConfig(site, inputs);
     const image = bench.image.reference;
     const admin = databaseAdmin(site, database, 'Create');
     const tls = tlsPod(database.server);
-    const store = inputs.restore?.store;
+    const store = data.restore?.store;
     const jobsWait = jobsWaitSeconds(bench);
     new FrappeJob(this, 'job', {
       bench,
@@ -59,9 +73,9 @@ export class SiteInit extends Construct {
           ...(inputs.upgrade?.started ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
           secretEnv('DB_PASSWORD', database.password),
           ...admin.env,
-          secretEnv('ADMIN_PASSWORD', { secret: inputs.adminPassword.secret, key: 'password' }),
+          secretEnv('ADMIN_PASSWORD', { secret: data.adminPassword.secret, key: 'password' }),
           secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
-          ...restoreEnv(site, inputs.restore),
+          ...restoreEnv(site, data.restore),
           ...(jobsWait ? [{ name: 'JOBS_WAIT_SECONDS', value: String(jobsWait) }] : []),
         ],
         extraMounts: [...admin.mounts, ...tls.mounts, ...(store?.mounts ?? [])],
@@ -78,18 +92,19 @@ function jobsWaitSeconds({ workers }: BenchModel): number | undefined {
 }
 
 /** Hash of what the init Job is created to do. */
-export function initRun(site: AppSite, inputs: Omit<SiteInputs, 'configuration'>): string {
+export function initRun(site: AppSite, inputs: SiteInitInputs): string {
+  const { data } = inputs;
   return hashOf([
     inputs.bench.image.reference,
     inputs.apps,
-    inputs.database,
-    inputs.databaseVersion,
-    ...inputs.databaseTlsVersions,
-    inputs.redisVersion,
+    data.database,
+    data.databaseVersion,
+    ...data.databaseTlsVersions,
+    data.redisVersion,
     siteConfig(site, inputs),
-    inputs.adminPassword,
-    inputs.generated,
-    ...restoreRun(inputs.restore),
+    data.adminPassword,
+    data.generated,
+    ...restoreRun(data.restore),
     ...(inputs.runAgain === undefined ? [] : [{ runAgain: inputs.runAgain }]),
   ]);
 }

@@ -7,7 +7,8 @@ import type { AppSite } from '../../api/site.js';
 import { identity } from './job-environment.js';
 
 import { siteConfig } from './site-config.js';
-import type { SiteInputs, SiteUpgradeInputs } from './inputs.js';
+import type { SiteInitInputs } from './init-job.js';
+import type { SiteUpgradeInputs } from './upgrade.js';
 
 /** The Job that opens a site after its migration, when all its pods run the new image. */
 export class SiteReopen extends Construct {
@@ -16,13 +17,13 @@ export class SiteReopen extends Construct {
     id: string,
     props: {
       readonly site: AppSite;
-      readonly inputs: SiteInputs;
+      readonly inputs: SiteInitInputs;
       readonly upgrade: SiteUpgradeInputs;
     },
   ) {
     super(scope, id);
     const { site, inputs, upgrade } = props;
-    const { bench, database } = inputs;
+    const { bench, data } = inputs;
     const config = siteConfig(site, inputs);
     new FrappeJob(this, 'job', {
       bench,
@@ -34,7 +35,7 @@ export class SiteReopen extends Construct {
         name: 'reopen',
         command: jobCommand('site_reopen.py'),
         env: [
-          ...identity(site, database),
+          ...identity(site, data.database),
           { name: 'IMAGE', value: bench.image.reference },
           { name: 'SITE_CONFIG', value: JSON.stringify(config) },
         ],

@@ -1,6 +1,7 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { SiteBackup } from '../../api/backup.js';
 import { type BackupStore, backupStore, requireStoreSecrets } from '../../frappe/backup-store.js';
+import type { StatusPart } from '../../frappe/tree-status.js';
 import { RESTORE_FAILED } from '../../kit/constants.generated.js';
 import { conditionResult, type ConditionResult } from '../../kit/condition.js';
 import { Waiting } from '../../kit/errors.js';
@@ -19,8 +20,21 @@ import type { Observation, ClusterReader } from '../../kit/kind.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
 import { siteNames } from '../../kit/names.js';
 import type { AppSite, RestoredBackup, SiteRestore } from '../../api/site.js';
-import type { SiteInputs, SiteRestoreInputs } from './inputs.js';
 import { CLOSED_REASONS } from './upgrade.js';
+
+/** The restore that `restoreFrom` requests. */
+export interface SiteRestoreInputs {
+  /** Hash of the request: each is restored once. */
+  readonly id: string;
+  /** Whether the data of a site that exists may be replaced. */
+  readonly confirmed: boolean;
+  /**
+   * Where the backup is stored; undefined where it was restored, must not be, or cannot be found.
+   */
+  readonly store: BackupStore | undefined;
+  /** Why it cannot be restored now. */
+  readonly problem: { readonly reason: string; readonly message: string } | undefined;
+}
 
 /** The restore that `restoreFrom` requests; undefined where it is not given. */
 export function resolveRestore(
@@ -105,26 +119,27 @@ export function restoreRun(restore: SiteRestoreInputs | undefined): readonly unk
   return [restore.id, restore.confirmed, restore.problem === undefined];
 }
 
+interface Inputs {
+  readonly data: { readonly restore: SiteRestoreInputs | undefined };
+  readonly upgrade: unknown;
+}
+
 /** What a restore adds to a site's status. */
-export function evaluateRestore(observation: Observation<AppSite, SiteInputs>): {
-  readonly conditions: readonly ConditionResult[];
-  readonly restored: RestoredBackup | undefined;
-  readonly stalled: boolean;
-} {
+export function evaluateRestore(observation: Observation<AppSite, Inputs>): StatusPart {
   const { inputs, resource, pending } = observation;
   const restored = lastRestored(observation) ?? resource.status?.restored;
-  if (!inputs.restore) return { conditions: [], restored, stalled: false };
+  if (!inputs.data.restore) return { fields: { restored } };
   const failed = pending.find(
     ({ kind, name, health }) =>
       kind === 'Job' &&
       name === siteNames(resource.metadata.name).init &&
       health.state === 'Failed',
   );
-  const condition = conditionOf(observation, inputs.restore, restored, failed !== undefined);
+  const condition = conditionOf(observation, inputs.data.restore, restored, failed !== undefined);
   const closed = inputs.upgrade === undefined && CLOSED_REASONS.has(failed?.health.reason ?? '');
   return {
     conditions: closed ? [condition, CLOSED] : [condition],
-    restored,
+    fields: { restored },
     stalled: closed,
   };
 }
@@ -137,7 +152,7 @@ const CLOSED: ConditionResult = {
 };
 
 function conditionOf(
-  { resource, child }: Observation<AppSite, SiteInputs>,
+  { resource, child }: Observation<AppSite, Inputs>,
   { id, confirmed, problem }: SiteRestoreInputs,
   restored: RestoredBackup | undefined,
   failed: boolean,
@@ -181,7 +196,7 @@ function conditionOf(
 function lastRestored({
   resource,
   runs,
-}: Observation<AppSite, SiteInputs>): RestoredBackup | undefined {
+}: Observation<AppSite, Inputs>): RestoredBackup | undefined {
   const { init } = siteNames(resource.metadata.name);
   const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');
   return restoredIn(parseOutcome(run?.message)['restored']);

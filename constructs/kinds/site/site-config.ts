@@ -1,18 +1,17 @@
 import type { BenchModel } from '../../frappe/bench-model.js';
 import type { AppSite } from '../../api/site.js';
-import type { SiteInputs } from './inputs.js';
+import type { SiteAccess } from './access.js';
 
 /** The keys of site_config.json that the spec decides; null takes a key away. */
 export function siteConfig(
   site: AppSite,
-  inputs: Pick<SiteInputs, 'bench' | 'domain' | 'tls' | 'route'>,
+  { bench, access }: { readonly bench: BenchModel; readonly access: SiteAccess },
 ): Readonly<Record<string, unknown>> {
-  const encrypted = inputs.tls !== undefined || inputs.route?.encrypted === true;
+  const { encrypted, domain } = access;
   return {
-    bench_id: queuePrefix(site, inputs.bench) ?? null,
+    bench_id: queuePrefix(site, bench) ?? null,
     // The framework's own guess is http and the site's name.
-    host_name:
-      !encrypted && inputs.domain === site.spec.siteName ? null : siteUrl(encrypted, inputs.domain),
+    host_name: !encrypted && domain === site.spec.siteName ? null : siteUrl(encrypted, domain),
     maintenance_mode: site.spec.maintenance ? 1 : 0,
   };
 }

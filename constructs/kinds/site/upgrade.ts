@@ -2,28 +2,35 @@ import { MIGRATION_FAILED, RESTORE_FAILED } from '../../kit/constants.generated.
 import { imageNamed } from '../../frappe/image.js';
 import { benchesByTurn } from '../../frappe/indexes.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
+import type { BenchOffer } from '../../frappe/site-model.js';
+import type { StatusPart } from '../../frappe/tree-status.js';
 import type { AppBench } from '../../api/bench.js';
 import type { ConditionResult } from '../../kit/condition.js';
-import type { Health } from '../../kit/health.js';
-import type { StatusResult, Observation, ClusterReader } from '../../kit/kind.js';
+import type { Observation, ClusterReader } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
 import { keyOf } from '../../kit/object.js';
-import { decide, type Policy } from '../../kit/policy.js';
 import type { AppSite, SiteUpgrade } from '../../api/site.js';
-import type { SiteInputs, SiteUpgradeInputs } from './inputs.js';
 
 /** Reasons that a Job gives only while the site is closed. */
 export const CLOSED_REASONS = new Set<string>([MIGRATION_FAILED, RESTORE_FAILED]);
 
-/**
- * @param rolledOut whether the bench's own pods run the image
- * @returns undefined where the site's data is of the bench's image, or where the site has no data
- * yet
- */
+/** The way of a site from the image that its data is of to the one of its bench. */
+export interface SiteUpgradeInputs {
+  readonly from: string;
+  readonly to: string;
+  /** Whether its turn has come: until then the site's own tree stays on the image before. */
+  readonly started: boolean;
+  /** Whether the site is known to be closed. */
+  readonly closed: boolean;
+  /** Why the site cannot be opened again yet, after its migration. */
+  readonly reopenBlockedReason: string | undefined;
+}
+
+/** Undefined where the site's data is of the bench's image, or where the site has no data yet. */
 export function resolveUpgrade(
   site: AppSite,
   bench: BenchModel,
-  rolledOut: boolean,
+  offer: BenchOffer,
   reader: ClusterReader,
 ): SiteUpgradeInputs | undefined {
   const { image: from, upgrade } = site.status ?? {};
@@ -31,6 +38,8 @@ export function resolveUpgrade(
   if (from === undefined || (from === to && !isChanged(upgrade))) return undefined;
   const key = keyOf(bench.namespace, site.metadata.name);
   const hasTurn = reader.list(benchesByTurn, key, turnOf).includes(`${bench.name} ${to}`);
+  // Whether the bench's own pods run the image.
+  const rolledOut = offer.ready && offer.image === to;
   const waitsForBench = site.spec.workloads === 'Shared' && !rolledOut;
   return {
     from,
@@ -61,81 +70,49 @@ export function benchBefore(
   return { ...model, image: imageNamed(from, bench.spec) };
 }
 
-type UpgradeResult = Pick<StatusResult, 'conditions' | 'fields' | 'stalled' | 'reconcileAgain'>;
-type Observed = Observation<AppSite, SiteInputs>;
-
-interface Context {
-  readonly observation: Observed;
-  readonly upgrade: SiteUpgradeInputs;
-  /** Health of the init Job, which migrates the site. */
-  readonly init: Health | undefined;
-  /** Whether the site is known to be closed: one that was closed stays so until it is reopened. */
-  readonly closed: boolean;
-}
+type Observed = Observation<
+  AppSite,
+  { readonly bench: BenchModel; readonly upgrade: SiteUpgradeInputs | undefined }
+>;
 
 /** What an upgrade adds to a site's status. */
-export function evaluateUpgrade(observation: Observed): UpgradeResult {
-  const { inputs, resource, child, pending } = observation;
-  const { upgrade } = inputs;
-  const { init } = siteNames(resource.metadata.name);
-  const health = child('Job', init)?.health;
-  if (!upgrade) {
-    // Written when the init Job is created, so that the image of a failed creation is known.
-    const created = health ? inputs.bench.image.reference : undefined;
-    return { fields: { image: resource.status?.image ?? created, upgrade: undefined } };
-  }
-  const failed = pending.find(({ kind, name }) => kind === 'Job' && name === init);
-  const failedClosed =
-    health?.state === 'Failed' && CLOSED_REASONS.has(failed?.health.reason ?? '');
-  const closed = upgrade.closed || failedClosed;
-  return decide(POLICIES, { observation, upgrade, init: health, closed });
+export function evaluateUpgrade(observation: Observed): StatusPart {
+  const { inputs, resource, child } = observation;
+  if (inputs.upgrade) return evaluateRunning(observation, inputs.upgrade);
+  // Written when the init Job is created, so that the image of a failed creation is known.
+  const isCreated = child('Job', siteNames(resource.metadata.name).init) !== undefined;
+  const created = isCreated ? inputs.bench.image.reference : undefined;
+  return { fields: { image: resource.status?.image ?? created, upgrade: undefined } };
 }
 
-const POLICIES: readonly Policy<Context, UpgradeResult>[] = [
-  {
-    applies: ({ upgrade }) => !upgrade.started,
-    result: (context) => inState('Waiting', context),
-  },
-  {
-    applies: (context) => isMigrated(context) && isReopened(context),
-    result: ({ upgrade }) => ({
-      fields: { image: upgrade.to, upgrade: undefined },
-      reconcileAgain: true,
-    }),
-  },
-  {
-    applies: isMigrated,
-    result: (context) => inState('Migrated', { ...context, closed: true }),
-  },
-  {
-    applies: ({ init }) => init?.state === 'Failed',
-    result: (context) => ({ ...inState('Failed', context), stalled: context.closed }),
-  },
-  {
-    // Running.
-    applies: () => true,
-    result: (context) => inState('Running', context),
-  },
-];
-
-function isMigrated({ init }: Context): boolean {
-  return init?.state === 'Ready';
+function evaluateRunning(observation: Observed, upgrade: SiteUpgradeInputs): StatusPart {
+  const { resource, child } = observation;
+  const { init, reopen } = siteNames(resource.metadata.name);
+  const state = child('Job', init)?.health.state;
+  const isFailed = state === 'Failed';
+  // A site that was closed stays so until it is reopened.
+  const closed = upgrade.closed || (isFailed && hasClosed(observation, init));
+  if (!upgrade.started) return inState('Waiting', upgrade, closed);
+  if (isFailed) return { ...inState('Failed', upgrade, closed), stalled: closed };
+  if (state !== 'Ready') return inState('Running', upgrade, closed);
+  const isReopened = child('Job', reopen)?.health.state === 'Ready';
+  if (!isReopened) return inState('Migrated', upgrade, true);
+  return { fields: { image: upgrade.to, upgrade: undefined }, reconcileAgain: true };
 }
 
-function isReopened({ observation: { resource, child } }: Context): boolean {
-  return child('Job', siteNames(resource.metadata.name).reopen)?.health.state === 'Ready';
+/** Whether a failed Job says that it has left the site closed. */
+function hasClosed({ pending }: Observed, job: string): boolean {
+  const failed = pending.find(({ kind, name }) => kind === 'Job' && name === job);
+  return CLOSED_REASONS.has(failed?.health.reason ?? '');
 }
 
 function inState(
   state: SiteUpgrade['state'],
-  { upgrade: { from, to }, closed }: Context,
-): UpgradeResult {
+  { from, to }: SiteUpgradeInputs,
+  closed: boolean,
+): StatusPart {
   const status: SiteUpgrade = { from, to, state, ...(closed ? { closed } : {}) };
-  return {
-    conditions: conditionsOf(status),
-    fields: { image: from, upgrade: status },
-    stalled: false,
-  };
+  return { conditions: conditionsOf(status), fields: { image: from, upgrade: status } };
 }
 
 function conditionsOf({ from, to, state, closed }: SiteUpgrade): readonly ConditionResult[] {

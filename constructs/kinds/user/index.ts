@@ -3,18 +3,19 @@ import type { Construct } from 'constructs';
 import { syncDocument, type DocumentSync } from '../../batches/documents/sync.js';
 import { evaluateDocument } from '../../batches/documents/evaluate.js';
 import { byDocument } from '../../batches/documents/kind.js';
-import { refuseTakenDocument } from '../../batches/documents/conflicts.js';
+import { takenDocument } from '../../batches/documents/conflicts.js';
 import { documentCleanup } from '../../batches/documents/cleanup.js';
 import { DOCUMENT_REASONS, DOCUMENT_STATUS } from '../../batches/documents/reasons.js';
 import { GeneratedSecret } from '../../frappe/generated-secret.js';
 import { SITE_REFERENCE } from '../../frappe/reasons.js';
 import { requireSecret } from '../../frappe/secret.js';
+import { refuse } from '../../kit/errors.js';
 import { hashOf } from '../../kit/json/hash.js';
 import type { ChartProps, StatusResult, Kind, Observation, ClusterReader } from '../../kit/kind.js';
 import { normalEmail } from '../../kit/normal-form.js';
 import { uidOf } from '../../kit/object.js';
 import { Secret } from '../../kit/object-kind.js';
-import { Stage } from '../../kit/stage.js';
+import { Stage } from '../../kit/synth.js';
 import type { SiteUser } from '../../api/user.js';
 import { siteUser } from './definition.js';
 import { API_KEYS, DOCTYPE, userDocument } from './document.js';
@@ -54,11 +55,8 @@ export const user: Kind<SiteUser, UserInputs> = {
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */
 function resolveUser(resource: SiteUser, reader: ClusterReader): UserInputs {
-  refuseTakenDocument(
-    resource,
-    { index: usersByEmail, path: 'spec.email', name: resource.spec.email },
-    reader,
-  );
+  const name = { index: usersByEmail, path: 'spec.email', name: resource.spec.email };
+  refuse(takenDocument(resource, name, reader));
   const { namespace = 'default' } = resource.metadata;
   const { passwordSecretRef, apiKeySecretRef } = resource.spec;
   const secretVersion =

@@ -1,6 +1,5 @@
 import type { FaultProxy } from '../../../testbed/fault-proxy/fault-proxy.js';
 import { type LineFault, unchanged } from '../../../testbed/fault-proxy/watch-faults.js';
-import { namespaceOf } from './kills.js';
 
 /**
  * `stale`: the events of a kind come late, and an operator that starts gets the list that the one
@@ -17,6 +16,11 @@ export interface Lateness {
   readonly mode: Mode;
   /** Whether a kind is late, by the plural of its path. */
   readonly has: (plural: string) => boolean;
+}
+
+/** The namespace of a call; empty where it has none. */
+function namespaceOf({ path }: { readonly path: string }): string {
+  return /\/namespaces\/([^/]+)\/./.exec(path)?.[1] ?? '';
 }
 
 /** Lets an operator see some kinds of some namespaces late, or not at all. */

@@ -22,8 +22,8 @@ import { snapshot } from './snapshot.js';
 export const OPERATIONS = ['create', 'change', 'upgrade', 'delete'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** For an operator that is killed a hundred times meanwhile. */
-const TIMEOUT_MS = 900_000;
+/** For an operator that is killed again and again meanwhile. */
+const TIMEOUT_MS = 300_000;
 /** Lists of resources are shared by all worlds for so long. */
 const FRESH_MS = 1_900;
 /** Schedules that no run of the tests meets: on one day in four years. */

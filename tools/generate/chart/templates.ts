@@ -163,7 +163,7 @@ function adapt(object: KubeObject, tokens: Tokens): KubeObject {
     case 'Deployment':
       return withValues(labelled as DeploymentObject, tokens);
     case 'ConfigMap':
-      return { ...labelled, [tokens.lines(() => LIMIT_DATA)]: null } as unknown as KubeObject;
+      return { ...labelled, [tokens.lines(() => LIMIT_DATA)]: null };
     case 'ValidatingAdmissionPolicyBinding':
       return withNamespaces(labelled, tokens) as KubeObject;
     default:

@@ -8,6 +8,7 @@ import {
   halved,
   lists,
   lost,
+  older,
   refused,
   replaced,
   type Rule,
@@ -96,7 +97,10 @@ export const ANSWERS_TO_READS: CallFaults = () => [
   { what: 'lists that end in the middle', rule: twice(halved) },
   { what: 'lists that are cut', rule: twice(cutInTheMiddle) },
   { what: 'lists without an answer', rule: twice(dropped) },
-  { what: 'lists of a cache that is behind', rule: lists(afterFirst(stale())) },
+  {
+    what: 'lists of a cache that is behind for a while',
+    rule: lists(afterFirst(first(3, stale()))),
+  },
   ...each(NOT_A_LIST, (text, name) => ({
     what: `lists answered with ${name}`,
     rule: twice(answered(text)),
@@ -119,7 +123,7 @@ export const ANSWERS_TO_WRITES: CallFaults = () => [
   { what: 'late writes', rule: once(delayed(700)) },
   { what: 'answers in the middle of which the connection ends', rule: once(cutInTheMiddle) },
   { what: 'answers in chunks of seven bytes', rule: writes(split(7)) },
-  { what: 'answers of a cache that is behind', rule: writes(stale()) },
+  { what: 'answers with an older version', rule: writes(older()) },
   ...each(NOT_A_LIST, (text, name) => ({
     what: `writes carried out and answered with ${name}`,
     rule: once(replaced(text)),

@@ -24,6 +24,7 @@ const LATE_MS = 1_500;
 const LIFE_MS = 4_000;
 /** Longer than it takes an operator to notice. */
 const AWAY_MS = 5_000;
+const ODD = { 'app.kubernetes.io/instance': 'x' };
 const BEFORE_DELETION = OPERATIONS.filter((operation) => operation !== 'delete');
 
 export const NONE: Fault = {
@@ -97,20 +98,23 @@ function late(mode: Mode): Fault {
   };
 }
 
-/** No operator runs when the user acts; with `edited`, every second child is deleted meanwhile. */
+/** No operator runs when the user acts; with `edited`, children are deleted and changed meanwhile. */
 function away(edited: boolean): Fault {
   const kinds = ['Deployment', 'Service', 'ConfigMap', 'Ingress'];
   return {
-    name: edited ? 'no operator while children are deleted' : 'no operator at the begin',
+    name: edited
+      ? 'no operator while children are deleted and changed'
+      : 'no operator at the begin',
     moments: edited ? 2 : 1,
     inject: async (stage, operation, moment) => {
       const { cluster, namespace, world } = stage;
       await stage.end('SIGTERM');
       await world.begin(operation);
       const children = edited ? await cluster.children(namespace) : [];
-      const deleted = children.filter(({ kind }) => kinds.includes(kind));
-      for (const [index, { kind, metadata }] of deleted.entries()) {
+      const harmed = children.filter(({ kind }) => kinds.includes(kind));
+      for (const [index, { kind, metadata }] of harmed.entries()) {
         if (index % 2 === moment) await cluster.delete(kind, namespace, metadata.name);
+        else await cluster.patch(kind, namespace, metadata.name, { metadata: { labels: ODD } });
       }
       await stage.start();
       await world.done(operation);
@@ -139,6 +143,20 @@ const SERVER_AWAY: Fault = {
   },
 };
 
+const DISCOVERY_FAILS: Fault = {
+  name: 'the optional APIs cannot be found out',
+  moments: 1,
+  inject: async (stage, operation) => {
+    await stage.end('SIGTERM');
+    stage.proxy.rule = ({ path }) =>
+      /^\/apis\/(keda|cert-manager|k8s\.mariadb|monitoring)/.test(path) ? 'drop' : undefined;
+    await stage.start();
+    await stage.world.begin(operation);
+    await stage.world.done(operation);
+    return operation;
+  },
+};
+
 /** Another operation begins in front of a write of this one. */
 function overlapped(
   next: (operation: Operation) => Operation,
@@ -151,14 +169,15 @@ function overlapped(
     operations: BEFORE_DELETION,
     otherJobs: true,
     inject: async (stage, operation, moment) => {
-      const { cluster, proxy, world } = stage;
+      const { proxy, world } = stage;
       const after = next(operation);
       let begun: Promise<void> | undefined;
       proxy.watchDelay = () => lateMs;
       atWrite(stage, moment, () => (begun = world.begin(after)));
       await world.begin(operation);
-      await cluster.until('a write of the operation', async () => begun !== undefined, 30_000);
-      await begun;
+      // An operation may wait for something else before it comes to this write.
+      for (let waits = 0; begun === undefined && waits < 10; waits++) await sleep(1_000);
+      await (begun ?? world.begin(after));
       await world.done(after);
       return after;
     },
@@ -234,6 +253,7 @@ export const FAULTS: readonly Fault[] = [
   away(false),
   away(true),
   SERVER_AWAY,
+  DISCOVERY_FAILS,
   ...LEADER_FAULTS,
   overlapped(following, 0, 'the next operation begins'),
   overlapped(following, LATE_MS, 'the next operation begins, and events are late'),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 
 import type { Rule } from '../../../../testbed/fault-proxy/faults.js';
 import { type Fault, nameOfWrite, WRITES_APART } from './fault.js';
+import { restarted } from './stage.js';
 
 /** What happens to a leader: it dies, its process stops, or its calls get no answer. */
 type Harm = 'killed' | 'stopped' | 'cut off';
@@ -50,7 +51,7 @@ function leader(harm: Harm): Fault {
     inject: async (stage, operation, moment) => {
       const flags = [
         '--leader-elect',
-        '--leader-elect-lease-duration=6s',
+        '--leader-elect-lease-duration=10s',
         `--leader-election-namespace=${stage.namespace}`,
       ];
       await stage.end('SIGTERM');
@@ -65,18 +66,21 @@ function leader(harm: Harm): Fault {
       };
       const harmed = new HarmedLeader(harm, moment * WRITES_APART, (name) => old.kill(name));
       stage.proxy.rule = harmed.rule;
-      await stage.world.begin(operation);
-      // An operation with few writes may end before its leader is harmed.
-      await Promise.race([next.logged('elected'), stage.world.done(operation)]);
-      harmed.begin();
-      await next.logged('elected');
-      await stage.world.done(operation);
+      const work = async (): Promise<void> => {
+        await stage.world.begin(operation);
+        // An operation with few writes may end before its leader is harmed.
+        await Promise.race([next.logged('elected'), stage.world.done(operation)]);
+        harmed.begin();
+        await next.logged('elected');
+        await stage.world.done(operation);
+      };
+      const last = await restarted(next, () => stage.start(proxy, flags), work());
       harmed.mend();
       const { code } = await old.exited;
       if (harm !== 'killed') assert.equal(code, 1, 'it ends, and its Deployment restarts it');
       const late = harmed.writes.filter(([at]) => at > firstWriteOfNext);
       assert.deepEqual(late, [], 'it writes nothing after the next one');
-      await next.stop();
+      await last.stop();
       stage.proxy.rule = undefined;
       await stage.start();
       return operation;

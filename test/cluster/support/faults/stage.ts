@@ -45,14 +45,12 @@ export class Stage {
 
   /** Starts an operator whenever one has died, until the work is done. At the end one lives. */
   async alwaysOne(work: Promise<void>): Promise<void> {
-    const done = work.then(() => true);
-    for (;;) {
-      const died = this.operator.exited.then(() => false);
-      if (await Promise.race([done, died])) break;
+    const again = async (): Promise<Operator> => {
       await this.secretsStay();
-      await this.start();
-    }
-    if (!this.operator.running) await this.start();
+      return this.start();
+    };
+    const last = await restarted(this.operator, again, work);
+    if (!last.running) await this.start();
   }
 
   /** No Secret that exists may ever change. */
@@ -73,4 +71,16 @@ export class Stage {
     proxy.watchFault = () => undefined;
     for (const watch of proxy.watches) watch.expire();
   }
+}
+
+/** Starts an operator again whenever it ends, as its Deployment does, until the work is done. */
+export async function restarted(
+  first: Operator,
+  again: () => Promise<Operator>,
+  work: Promise<void>,
+): Promise<Operator> {
+  const done = work.then(() => true);
+  let operator = first;
+  while (!(await Promise.race([done, operator.exited.then(() => false)]))) operator = await again();
+  return operator;
 }

@@ -1,4 +1,4 @@
-import { Stalled } from '../kit/errors.js';
+import type { Refusal } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 
@@ -34,23 +34,16 @@ export function isOlder(a: NameOwner, b: NameOwner): boolean {
 /**
  * A bench and a site of one name in one namespace would share the names of their children: the
  * younger one is refused.
- * @throws Stalled naming the older one
  */
-export function refuseSharedName(
+export function takenName(
   resource: Resource,
   otherKind: string,
   reader: ClusterReader,
-): void {
+): readonly Refusal[] {
   const { namespace = 'default', name } = resource.metadata;
   const conflicting = reader.get(otherKind, namespace, name, nameOwnerOf);
-  if (conflicting && isOlder(conflicting, nameOwnerOf(resource))) {
-    throw new Stalled(
-      'NameTaken',
-      `metadata.name: Invalid value: "${name}": the ${otherKind} of this name in this namespace has children of the same names; choose another name`,
-      undefined,
-      // The news of the older one may be the later: what was made until then would be in its way
-      // for ever.
-      true,
-    );
-  }
+  if (!conflicting || !isOlder(conflicting, nameOwnerOf(resource))) return [];
+  const message = `metadata.name: Invalid value: "${name}": the ${otherKind} of this name in this namespace has children of the same names; choose another name`;
+  // The news of the older one may be the later: what was made until then would be in its way for ever.
+  return [{ reason: 'NameTaken', message, losesNames: true }];
 }

@@ -1,40 +1,36 @@
 import { LONGEST_HOST, publicDomain } from '../../frappe/domain.js';
 import { hostKey, sitesByHost } from '../../frappe/indexes.js';
-import { nameOwnerOf, isOlder } from '../../frappe/name-conflict.js';
-import { Stalled } from '../../kit/errors.js';
+import { nameOwnerOf, isOlder } from '../../frappe/oldest-wins.js';
+import type { Problem } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import type { AppSite, AppSiteSpec } from '../../api/site.js';
 
 type Named = Pick<AppSiteSpec, 'siteName' | 'domain' | 'aliases'>;
 
-/**
- * A site's name may become too long with the bench's suffix, of which its schema knows nothing.
- * @throws Stalled
- */
-export function refuseLongHost({ spec }: AppSite, suffix: string | undefined): void {
+/** A site's name may become too long with the bench's suffix, of which its schema knows nothing. */
+export function longHost({ spec }: AppSite, suffix: string | undefined): readonly Problem[] {
   const { length } = publicDomain(spec, suffix);
-  if (length <= LONGEST_HOST) return;
+  if (length <= LONGEST_HOST) return [];
   const message = `Too long: with the suffix of bench ${spec.benchRef.name} the host name has ${length} characters, and may have at most ${LONGEST_HOST}: choose a shorter name, or give spec.domain`;
-  throw Stalled.invalid([{ path: 'spec.siteName', message }]);
+  return [{ path: 'spec.siteName', message }];
 }
 
 /**
- * Two sites of one host name on a bench would answer each other's requests: the younger is refused.
- * @throws Stalled naming the older one, for each host name that is taken
+ * The host names that an older site of the bench has: two sites of one host name would answer each
+ * other's requests.
  */
-export function refuseTakenHosts(
+export function takenHosts(
   site: AppSite,
   suffix: string | undefined,
   reader: ClusterReader,
-): void {
+): readonly Problem[] {
   const { benchRef } = site.spec;
-  const taken = hostsOf(site.spec, suffix).flatMap(({ path, host }) => {
-    const conflicting = olderOf(site, host, suffix, reader);
-    return conflicting === undefined
-      ? []
-      : `${path}: Invalid value: "${host}": AppSite ${conflicting} on bench ${benchRef.name} has this host name already`;
+  return hostsOf(site.spec, suffix).flatMap(({ path, host }) => {
+    const older = olderOf(site, host, suffix, reader);
+    if (older === undefined) return [];
+    const message = `Invalid value: "${host}": AppSite ${older} on bench ${benchRef.name} has this host name already`;
+    return [{ path, message }];
   });
-  if (taken.length > 0) throw new Stalled('DuplicateSiteName', taken.join('; '));
 }
 
 /** The name of an older site that has a host name; undefined where no older site has it. */

@@ -1,0 +1,91 @@
+import type { AppSite } from '../../api/site.js';
+import type { BenchModel } from '../../frappe/bench-model.js';
+import { LONGEST_HOST, publicHosts } from '../../frappe/domain.js';
+import { sitesOfBench } from '../../frappe/indexes.js';
+import { isOlder, nameOwnerOf, type NameOwner } from '../../frappe/oldest-wins.js';
+import { GUNICORN_PORT } from '../../kit/constants.generated.js';
+import type { ClusterReader } from '../../kit/kind.js';
+import { serviceHost, siteNames } from '../../kit/names.js';
+import { keyOf } from '../../kit/object.js';
+import type { NginxSite } from './nginx-input.js';
+
+/** The sites of a bench. */
+export interface BenchSites {
+  /** Number of all sites, refused ones included. */
+  readonly count: number;
+  /** The sites that requests are routed to. */
+  readonly routed: readonly SiteEntry[];
+}
+
+/** A site, as far as requests are routed to it. */
+export interface SiteEntry extends NameOwner {
+  readonly siteName: string;
+  /** The public host names. */
+  readonly hosts: readonly string[];
+  readonly dedicated: boolean;
+}
+
+export function resolveSites(model: BenchModel, reader: ClusterReader): BenchSites {
+  const entries = reader.list(sitesOfBench, keyOf(model.namespace, model.name), siteEntry);
+  return { count: entries.length, routed: firstOfEachHost(entries, model.domain.suffix) };
+}
+
+/** A site as its spec has it: its hosts depend on the bench's suffix. */
+interface WantedEntry extends Omit<SiteEntry, 'hosts'> {
+  readonly domain?: string;
+  readonly aliases?: readonly string[];
+}
+
+function siteEntry(site: AppSite): WantedEntry {
+  const { siteName, domain, aliases, workloads } = site.spec;
+  return {
+    ...nameOwnerOf(site),
+    siteName,
+    ...(domain ? { domain } : {}),
+    ...(aliases ? { aliases } : {}),
+    dedicated: workloads === 'Dedicated',
+  };
+}
+
+/**
+ * A host name of two sites belongs to the older one. The status of the other names the conflict.
+ */
+function firstOfEachHost(
+  entries: readonly WantedEntry[],
+  suffix: string | undefined,
+): readonly SiteEntry[] {
+  const taken = new Set<string>();
+  const oldestFirst = [...entries].sort((a, b) => (isOlder(a, b) ? -1 : 1));
+  const kept: SiteEntry[] = [];
+  for (const { domain, aliases, ...entry } of oldestFirst) {
+    const { siteName } = entry;
+    const wanted = { siteName, ...(domain ? { domain } : {}), ...(aliases ? { aliases } : {}) };
+    if (taken.has(siteName)) continue;
+    const hosts = publicHosts(wanted, suffix).filter(
+      (host) => host.length <= LONGEST_HOST && !taken.has(host),
+    );
+    for (const host of [siteName, ...hosts]) taken.add(host);
+    kept.push({ ...entry, hosts });
+  }
+  return kept.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The bench's sites as its proxy routes them. */
+export function nginxSites({
+  model,
+  sites,
+}: {
+  readonly model: BenchModel;
+  readonly sites: BenchSites;
+}): readonly NginxSite[] {
+  return sites.routed.map((site) => ({
+    siteName: site.siteName,
+    domains: site.hosts.filter((host) => host !== site.siteName),
+    ...(site.dedicated ? { backend: backend(siteNames(site.name).gunicorn, model) } : {}),
+  }));
+}
+
+/** Address of a web Service, for nginx. */
+export function backend(service: string, model: BenchModel, port = GUNICORN_PORT): string {
+  return `${serviceHost(service, model.namespace, model.clusterDomain)}:${port}`;
+}
