@@ -18,7 +18,7 @@ export { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from './kit/defin
 export type { Problem } from './kit/errors.js';
 export type { KubeObject, Resource } from './kit/object.js';
 export { kindId, type ObjectKind } from './kit/object-kind.js';
-export { admit, type SchemaVerdict } from './kit/schema/admit.js';
+export { admit, type AdmitResult } from './kit/schema/admit.js';
 export { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from './kit/operator-settings.js';
 export { synthesize } from './kit/synth.js';
 export { type AnyKind, DEFINITIONS, KINDS } from './registry.js';

@@ -55,7 +55,10 @@ describe('names', { concurrency: true }, () => {
       const before = await identities();
       assert.ok(before.some((child) => child.startsWith('Deployment/b-nginx ')));
       await aSecondLater();
-      await cluster.apply(namespace, aSite('b', { bench: 'b' }));
+      await cluster.apply(
+        namespace,
+        aSite('b', { bench: 'b', siteName: 'of-bench-b.example.com' }),
+      );
       await assertStalled(['AppSite', 'b'], 'NameTaken', taken('b', 'AppBench'));
       await aSecondLater();
       assert.deepEqual(await identities(), before);

@@ -4,7 +4,7 @@ import type { ChildView, Probe, ProbeResult } from '../../constructs/kit/kind.js
 import { metadataKeysOf } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
-import type { SchemaVerdict } from '../../constructs/kit/schema/admit.js';
+import type { AdmitResult } from '../../constructs/kit/schema/admit.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { synthesize, type SynthStage } from '../../constructs/kit/synth.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
@@ -73,7 +73,7 @@ interface Subject {
 
 function reconcile(
   subject: Subject,
-  { problems }: SchemaVerdict,
+  { problems }: AdmitResult,
   { observed, deleting: isDeleting }: Scenario,
 ): ReconcileResult {
   try {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
-import { admit, type SchemaVerdict } from '../../constructs/kit/schema/admit.js';
+import { admit, type AdmitResult } from '../../constructs/kit/schema/admit.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
@@ -59,7 +59,7 @@ export interface Scenario {
   /** The first line, a comment; empty if it is none. */
   readonly title: string;
   readonly base: string | undefined;
-  readonly admissions: readonly SchemaVerdict[];
+  readonly admissions: readonly AdmitResult[];
   readonly settings: Settings;
   readonly serves: readonly string[];
   readonly objects: readonly KubeObject[];
@@ -138,7 +138,7 @@ function resourcesOf(documents: readonly Document[]): readonly KubeObject[] {
 }
 
 /** What the API server stores when a user applies a manifest in namespace `default`. */
-function admitted(written: KubeObject, deleting: boolean, at: number): SchemaVerdict {
+function admitted(written: KubeObject, deleting: boolean, at: number): AdmitResult {
   const definition = DEFINITIONS.find(({ kind }) => kind === written.kind);
   if (!definition) throw new Error(`${written.kind} is none of our kinds`);
   const admission = admit(definition, written);

@@ -12,7 +12,7 @@ import type { Violation } from './violation.js';
 import { violations } from './violations.js';
 
 /** What became of an object at admission. */
-export interface SchemaVerdict {
+export interface AdmitResult {
   /**
    * The object as it would be stored. It is of the kind's types only where there are no problems.
    */
@@ -43,7 +43,7 @@ export function admit(
   definition: KindDefinition,
   object: object,
   { group = DEFAULT_API_GROUP, old }: AdmitOptions = {},
-): SchemaVerdict {
+): AdmitResult {
   const root = compiled(definition);
   const { apiVersion, kind, metadata, spec, status, ...rest } = object as Readonly<
     Record<string, unknown>

@@ -26,7 +26,7 @@ export interface CallFault {
   readonly watchFault?: watch.WatchFault;
 }
 
-/** Made anew for each use: they count the calls that they have met. */
+/** Created for each use: they count the calls that they have met. */
 export type CallFaults = () => readonly CallFault[];
 
 const line = (value: unknown): string => `${JSON.stringify(value)}\n`;

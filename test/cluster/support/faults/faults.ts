@@ -213,7 +213,7 @@ function calls(name: string, faults: CallFaults): Fault {
   };
 }
 
-/** Somebody takes away what the operator has written, when the operation has ended. */
+/** Deletes what the operator has written, when the operation has ended. */
 function taken(name: string, take: (stage: Stage) => Promise<void>): Fault {
   return {
     name,

@@ -12,7 +12,7 @@ class HarmedLeader {
   /** Its writes, with the time at which they arrived at the proxy. */
   readonly writes: (readonly [at: number, what: string])[] = [];
   #isHarmed = false;
-  readonly #mended = Promise.withResolvers<undefined>();
+  readonly #repaired = Promise.withResolvers<undefined>();
 
   constructor(
     private readonly harm: Harm,
@@ -26,7 +26,7 @@ class HarmedLeader {
       if (this.writes.length === this.number) this.begin();
       this.writes.push([performance.now(), nameOfWrite(call)]);
     }
-    if (this.#isHarmed && this.harm === 'cut off') await this.#mended.promise;
+    if (this.#isHarmed && this.harm === 'cut off') await this.#repaired.promise;
     return undefined;
   };
 
@@ -37,9 +37,9 @@ class HarmedLeader {
     if (this.harm === 'stopped') this.signal('SIGSTOP');
   }
 
-  mend(): void {
+  repair(): void {
     if (this.harm === 'stopped') this.signal('SIGCONT');
-    this.#mended.resolve(undefined);
+    this.#repaired.resolve(undefined);
   }
 }
 
@@ -75,7 +75,7 @@ function leader(harm: Harm): Fault {
         await stage.world.done(operation);
       };
       const last = await restarted(next, () => stage.start(proxy, flags), work());
-      harmed.mend();
+      harmed.repair();
       const { code } = await old.exited;
       if (harm !== 'killed') assert.equal(code, 1, 'it ends, and its Deployment restarts it');
       const late = harmed.writes.filter(([at]) => at > firstWriteOfNext);
