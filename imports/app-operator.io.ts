@@ -1273,7 +1273,7 @@ export interface AppBenchSpecPodTemplate {
   readonly priorityClassName?: string;
 
   /**
-   * Service account of the pods, which the administrator of the cluster must allow. Its token is not mounted.
+   * Service account of the pods: `default`, or one that an administrator of the cluster allows. Its token is not mounted.
    *
    * @schema AppBenchSpecPodTemplate#serviceAccountName
    */
@@ -4352,7 +4352,7 @@ export interface AppSiteSpecPodTemplate {
   readonly priorityClassName?: string;
 
   /**
-   * Service account of the pods, which the administrator of the cluster must allow. Its token is not mounted.
+   * Service account of the pods: `default`, or one that an administrator of the cluster allows. Its token is not mounted.
    *
    * @schema AppSiteSpecPodTemplate#serviceAccountName
    */

@@ -1,5 +1,4 @@
 import { KINDS, type AnyKind } from '../constructs/registry.js';
-import { REVIEW_CONNECTIONS } from './admission/author-access.js';
 import { startWebhooks, type Webhooks } from './admission/webhooks.js';
 import { aborted } from './kit/aborted.js';
 import { createClient, type Client, type ClientOptions } from './api/client.js';
@@ -123,8 +122,6 @@ async function startServers(
   };
   const client = createClient({ credentials, onCall });
   const leaseClient = createClient({ credentials, onCall, connections: LEASE_CONNECTIONS });
-  // An author must not wait behind other calls: a change passes unchecked or is refused without an answer.
-  const reviewClient = createClient({ credentials, onCall, connections: REVIEW_CONNECTIONS });
   const leadership = new Leadership({
     config,
     client: leaseClient,
@@ -139,7 +136,6 @@ async function startServers(
   const webhooks = await startWebhooks({
     config,
     client,
-    reviewClient,
     metrics,
     log,
     kinds,
@@ -158,7 +154,7 @@ async function startServers(
       { name: 'webhooks', problems: () => webhooks?.problems() ?? [] },
     ],
   });
-  const clients = [client, leaseClient, reviewClient];
+  const clients = [client, leaseClient];
   return { clients, manager, leadership, webhooks, endpoints };
 }
 

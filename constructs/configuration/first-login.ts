@@ -2,7 +2,7 @@ import { generatedSecretProblems } from '../frappe/pod-template-rules.js';
 import type { KeyRef } from '../kit/api.js';
 import type { Problem } from '../kit/errors.js';
 import { canonicalJson } from '../kit/json/hash.js';
-import type { ObjectReference } from '../kit/kind.js';
+import type { ObjectReference } from '../kit/reference.js';
 import type { AppSite, SiteSetup, SiteSocialLogin } from '../api/site.js';
 
 /** The answers of the setup wizard, and the identity providers, that a site declares. */

@@ -1,5 +1,6 @@
 import type { SiteConfig } from '../kit/api.js';
-import type { ClusterReader, ObjectReference } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
+import type { ObjectReference } from '../kit/reference.js';
 import { loginReferences, type FirstLogin } from './first-login.js';
 import { uidOf, versionOf, type KubeObject } from '../kit/object.js';
 

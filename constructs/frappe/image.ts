@@ -1,7 +1,7 @@
 import type { AppBenchSpec } from '../api/bench.js';
 
 /** The only official image that runs a bench. Source: frappe_docker. */
-const REPOSITORY = 'frappe/erpnext';
+export const REPOSITORY = 'frappe/erpnext';
 const SUPPORTED = new Set(['version-15', 'version-16', 'develop']);
 
 /** The image of the framework's pods. */

@@ -4,6 +4,7 @@ import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
 import { type AnyKind, DEFINITIONS, KINDS } from '../registry.js';
 import { OperatorAccess } from './operator-roles.js';
+import { AdmissionPolicies } from './admission-policies.js';
 import { crdOf } from './crd.js';
 import { OPERATOR, OPERATOR_LABELS } from '../kit/operator-identity.js';
 import { OperatorDeployment } from './manager.js';
@@ -72,6 +73,11 @@ export interface InstallProps {
    * only clients that the webhooks answer: the API server's. @default every client is answered
    */
   readonly webhookClientCa?: string | undefined;
+  /**
+   * Whether there are admission policies, which are cluster-scoped.
+   * @default true, but not where `namespaced`
+   */
+  readonly policies?: boolean;
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string;
   /** The kinds whose CRDs are installed. @default all */
@@ -80,7 +86,7 @@ export interface InstallProps {
    * The kinds that the operator works for: its rights follow from them.
    * @default all with a controller
    */
-  readonly kinds?: readonly (PermissionSource & Pick<AnyKind, 'givenToPods'>)[];
+  readonly kinds?: readonly (PermissionSource & Pick<AnyKind, 'definition' | 'podFields'>)[];
 }
 
 /**
@@ -98,7 +104,7 @@ export class InstallChart extends Chart {
       crds = true,
     } = props;
     const common = commonProps(props);
-    const { namespace, namespaced, webhooks } = common;
+    const { namespace, namespaced, webhooks, policies } = common;
     refuseContradictions(common);
     if (!namespaced) {
       new OperatorNamespace(this, 'namespace', namespace);
@@ -114,23 +120,28 @@ export class InstallChart extends Chart {
     const operator = { ...common, image, replicas, platformIds, ...settings };
     new OperatorDeployment(this, 'manager', operator);
     if (webhooks) new Webhooks(this, 'webhooks', common);
+    if (policies) new AdmissionPolicies(this, 'policies', common);
   }
 }
 
 /** What several parts of an installation need. */
 function commonProps(props: InstallProps) {
   const { watchNamespaces, namespaced = false, webhooks = !namespaced } = props;
+  const { policies = !namespaced } = props;
   const { namespace = OPERATOR.namespace, apiGroup = DEFAULT_API_GROUP } = props;
   const { definitions = DEFINITIONS, kinds = KINDS } = props;
   const scope = { namespace, apiGroup, watchNamespaces, namespaced };
-  return { ...scope, webhooks, definitions, kinds };
+  return { ...scope, webhooks, policies, definitions, kinds };
 }
 
 function refuseContradictions(props: ReturnType<typeof commonProps>): void {
-  const { namespaced, watchNamespaces, webhooks } = props;
+  const { namespaced, watchNamespaces, webhooks, policies } = props;
   if (!namespaced) return;
   if (!watchNamespaces?.length) {
     throw new Error('namespaced: an installation without ClusterRoles needs watchNamespaces');
+  }
+  if (policies) {
+    throw new Error('namespaced: an installation without ClusterRoles has no admission policies');
   }
   if (webhooks) {
     throw new Error('namespaced: an installation without ClusterRoles has no webhooks');

@@ -6,7 +6,7 @@ export const CATEGORY = 'apps-bench';
 
 /**
  * The CustomResourceDefinition of a kind in a group, as plain data.
- * It needs `apiextensions.k8s.io/v1` with CEL rules: Kubernetes 1.29 or newer.
+ * It needs `apiextensions.k8s.io/v1` with CEL rules: Kubernetes 1.30 or newer.
  */
 export function crdOf(definition: KindDefinition, group = DEFAULT_API_GROUP): object {
   const { kind, plural, singular, shortNames, printerColumns, scale } = definition;

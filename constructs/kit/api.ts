@@ -252,7 +252,7 @@ export interface PodTemplate {
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly priorityClassName?: string;
-  /** Service account of the pods, which the administrator of the cluster must allow. Its token is not mounted.
+  /** Service account of the pods: `default`, or one that an administrator of the cluster allows. Its token is not mounted.
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly serviceAccountName?: string;

@@ -7,6 +7,7 @@ import type { Health } from './health.js';
 import type { NormalField } from './normal-form.js';
 import type { KubeObject, Resource } from './object.js';
 import type { ObjectKind } from './object-kind.js';
+import type { PodFields } from './pod-fields.js';
 import type { Reasons } from './reasons.js';
 import type { Reference } from './reference.js';
 import type { Settings } from './operator-settings.js';
@@ -79,14 +80,10 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   /** Values of the spec that are legal but seldom intended: warnings at admission. @default none */
   admissionWarnings?(resource: R, reader: ClusterReader): readonly Problem[];
   /**
-   * The objects of the namespace whose content the resource gives to pods as a user likes. Who names one
-   * must be allowed to get it: admission asks the cluster. @default none
+   * The fields by which an author decides about pods. Without an edit elsewhere, the API server judges who may
+   * set them. @default none
    */
-  readonly givenToPods?: {
-    /** Every field of the spec that names them, such as `dbConfig.tls`. */
-    readonly fields: readonly string[];
-    references(resource: R): readonly ObjectReference[];
-  };
+  readonly podFields?: PodFields;
   /** Fields that admission brings to a normal form. @default none */
   readonly normal?: readonly NormalField[];
   /** The status of the resource, from what was observed. */
@@ -100,13 +97,6 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   previewStatus?(resource: R): Readonly<Record<string, unknown>>;
   /** What `app-operator status` shows of a resource. @default its state and phase only */
   readonly statusView?: StatusView<R>;
-}
-
-/** An object of the same namespace, and the field that names it. */
-export interface ObjectReference {
-  readonly kind: string;
-  readonly name: string;
-  readonly path: string;
 }
 
 export interface ChartProps<R extends Resource, F> {

@@ -20,6 +20,12 @@ export const OPERATOR = {
   webhookSecret: 'app-operator-webhook-keys',
   /** Both webhook configurations: the validating one and the mutating one. */
   webhookConfiguration: 'app-operator-webhook-configuration',
+  /** Policies by kind: who may set the fields by which an author decides about pods. */
+  authorsPolicy: 'app-operator-authors',
+  /** Policies by kind: what no author may set unless an administrator allows it. */
+  limitsPolicy: 'app-operator-limits',
+  /** The ConfigMap with what an administrator allows. */
+  limits: 'app-operator-limits',
   validatePath: '/validate',
   mutatePath: '/mutate',
   /** The Lease that the leader holds. */

@@ -17,3 +17,10 @@ export function referenceName(resource: Resource, { field }: Reference): string 
   const name = spec?.[field]?.name;
   return typeof name === 'string' ? name : undefined;
 }
+
+/** An object of the same namespace, and the field that names it. */
+export interface ObjectReference {
+  readonly kind: string;
+  readonly name: string;
+  readonly path: string;
+}

@@ -1,4 +1,3 @@
-import type { UserInfo } from '../api/access-review.js';
 import { isObject } from '../../constructs/kit/json/is-object.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
@@ -13,11 +12,9 @@ export interface AdmissionRequest {
   readonly subResource?: string;
   readonly name?: string;
   readonly namespace?: string;
-  /** The author of the change. */
-  readonly userInfo?: UserInfo;
   /** null for a delete. */
   readonly object?: KubeObject | null;
-  /** null for a create, and where it exceeds a bound. */
+  /** null for a create. */
   readonly oldObject?: KubeObject | null;
 }
 
@@ -59,10 +56,7 @@ export function requestOf(body: string): AdmissionRequest {
 }
 
 /** The API server's reasons. */
-const WORDS = {
-  ...{ status: 'Invalid', cause: 'FieldValueInvalid' },
-  busy: 'TooManyRequests',
-} as const;
+const WORDS = { status: 'Invalid', cause: 'FieldValueInvalid' } as const;
 
 /** What a response says at most: a problem quotes the value, which may be long. */
 const ANSWER = { problems: 10, path: 256, message: 1024, name: 253 } as const;
@@ -96,25 +90,6 @@ export function refusal(
   };
 }
 
-/** The refusal of a review that was not parsed. */
-export function oversizeRefusal(uid: string, message: string): AdmissionResponse {
-  const problems = [{ path: 'object', message }];
-  return {
-    uid,
-    allowed: false,
-    status: refusal({ group: '', kind: '', name: '' }, problems),
-  };
-}
-
-/** The response where nothing was decided. Clients of the API server try again after a second. */
-export function tryAgain(uid: string, message: string): AdmissionResponse {
-  const status = {
-    ...{ apiVersion: 'v1', kind: 'Status', status: 'Failure' },
-    ...{ code: 429, reason: WORDS.busy, message, details: { retryAfterSeconds: 1 } },
-  };
-  return { uid, allowed: false, status };
-}
-
 /** A text of at most this length. */
 export function shortened(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
@@ -136,7 +111,6 @@ function isComplete({ uid, kind, operation, object, oldObject }: Record<string, 
     hasType &&
     isText(operation) &&
     hasMetadata(object, operation === 'CREATE' || operation === 'UPDATE') &&
-    // A stored object that exceeds a bound is left out.
     hasMetadata(oldObject, false)
   );
 }

@@ -5,11 +5,9 @@ import type { BindAddress } from '../config/parsers.js';
 import { LIMITS, listen } from '../http/http-server.js';
 import type { KeyPair } from '../http/certificate.js';
 import type { Logger } from '../telemetry/log.js';
-import { Bodies, type Body, BodyTooLarge, type Exceeded, free } from './body.js';
-import { Busy } from './gate.js';
+import { bodyOf, TooLarge } from './body.js';
 import {
   BadReview,
-  oversizeRefusal,
   requestOf,
   reviewOf,
   type AdmissionRequest,
@@ -61,7 +59,6 @@ const REQUEST_MS = 5_000;
 
 /** Serves admission webhooks over HTTPS. @throws if the address is in use */
 export async function serveWebhooks(props: WebhookServerProps): Promise<WebhookServer> {
-  const bodies = new Bodies();
   const { clientAuthorities, clientNames = [] } = props;
   const server = createServer(
     {
@@ -71,13 +68,11 @@ export async function serveWebhooks(props: WebhookServerProps): Promise<WebhookS
     (request, response) => {
       if (clientAuthorities && !isAccepted(request, clientNames)) {
         reply(response, 403, 'forbidden: another client certificate is needed\n');
-      } else void answer(props, bodies, request, response);
+      } else void answer(props, request, response);
     },
   );
   // Each port scan breaks a handshake: the client reports it.
   server.on('tlsClientError', () => undefined);
-  // The HTTP parser, whose listener is called first, has copied what it keeps.
-  server.on('secureConnection', (socket) => socket.on('data', free));
   const secure = await secureContext(server, props);
   const listening = await listen(server, props.address);
   return {
@@ -138,7 +133,6 @@ function isAccepted(request: IncomingMessage, names: readonly string[]): boolean
 
 async function answer(
   props: WebhookServerProps,
-  bodies: Bodies,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -156,9 +150,7 @@ async function answer(
   const started = performance.now();
   let reviewed: Reviewed = {};
   try {
-    const body = await bodies.with(request, async (read) =>
-      review(read, webhook, (state) => (reviewed = state)),
-    );
+    const body = await review(await bodyOf(request), webhook, (state) => (reviewed = state));
     reply(response, 200, body);
   } catch (error) {
     const status = statusOf(error);
@@ -180,35 +172,23 @@ interface Reviewed {
   readonly allowed?: boolean;
 }
 
-/** The body of the response. A body that exceeds a bound is not parsed. */
+/** The body of the response. */
 async function review(
-  { text, exceeded }: Body,
+  body: string,
   webhook: Webhook,
   report: (state: Reviewed) => void,
 ): Promise<string> {
-  if (exceeded) {
-    const response = unparsed(exceeded);
-    report({ allowed: response.allowed });
-    return reviewOf(response);
-  }
-  const request = requestOf(text);
+  const request = requestOf(body);
   report({ request });
   const response = await webhook(request);
   report({ request, allowed: response.allowed });
   return reviewOf(response);
 }
 
-/** The response to a review that was not parsed. */
-function unparsed({ uid, problem }: Exceeded): AdmissionResponse {
-  if (uid === undefined) throw new BadReview('AdmissionReview: incomplete request');
-  return oversizeRefusal(uid, problem);
-}
-
 /** The status of an expected error; undefined for others. */
 function statusOf(error: unknown): number | undefined {
   if (error instanceof BadReview) return 400;
-  if (error instanceof BodyTooLarge) return 413;
-  return error instanceof Busy ? 503 : undefined;
+  return error instanceof TooLarge ? 413 : undefined;
 }
 
 function reply(response: ServerResponse, status: number, body: string): void {
@@ -216,9 +196,8 @@ function reply(response: ServerResponse, status: number, body: string): void {
     'content-type': status === 200 ? 'application/json' : 'text/plain; charset=utf-8',
     'content-length': Buffer.byteLength(body),
     'x-content-type-options': 'nosniff',
-    ...(status === 503 ? { 'retry-after': '1' } : {}),
     // The unread rest of a body would count as the next request.
-    ...(status === 413 || status === 503 ? { connection: 'close' } : {}),
+    ...(status === 413 ? { connection: 'close' } : {}),
   });
   response.end(body);
 }

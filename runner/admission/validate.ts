@@ -9,7 +9,7 @@ import { admit } from '../../constructs/kit/schema/admit.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/operator-settings.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import type { AnyKind } from '../../constructs/registry.js';
-import { Hidden } from './author-reader.js';
+import { OtherNamespace } from './namespace-reader.js';
 
 /** A create, update or delete that the API server asks about. */
 export interface AdmissionChange {
@@ -18,7 +18,7 @@ export interface AdmissionChange {
   readonly object: Resource;
   /** The stored resource; undefined for a create. */
   readonly old: Resource | undefined;
-  /** All other objects; undefined until the caches are synced. */
+  /** The other objects of the namespace; undefined until the caches are synced. */
   readonly reader: ClusterReader | undefined;
   /** What the operator's administrator decides. @default DEFAULT_SETTINGS */
   readonly settings?: Settings;
@@ -73,7 +73,7 @@ export function deletionWarnings({ kind, old, reader }: AdmissionChange): readon
   try {
     kind.cleanup.blockers(old, reader);
   } catch (error) {
-    if (error instanceof Hidden) return [];
+    if (error instanceof OtherNamespace) return [];
     if (!(error instanceof Waiting || error instanceof Stalled)) throw error;
     return [{ path: 'metadata.finalizers', message: error.message }];
   }
@@ -98,13 +98,12 @@ function resolveForAdmission(
   try {
     return findingsIn(kind, resource, youngest, reader);
   } catch (error) {
-    // What would be said depends on what the author may not read.
-    if (error instanceof Hidden) return NO_FINDINGS;
+    if (error instanceof OtherNamespace) return NO_FINDINGS;
     throw error;
   }
 }
 
-/** What follows from other objects. @throws Hidden */
+/** What follows from other objects. @throws OtherNamespace */
 function findingsIn(
   kind: AnyKind,
   resource: Resource,

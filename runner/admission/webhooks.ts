@@ -9,7 +9,6 @@ import { matchesSelector } from '../config/label-selector.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { Admission } from './admission.js';
-import { AuthorAccess } from './author-access.js';
 import { CaInjector } from './ca-injector.js';
 import type { AdmissionRequest } from './review.js';
 import { type Answered, serveWebhooks, type Webhook } from './server.js';
@@ -29,8 +28,6 @@ export interface WebhooksOptions {
   >;
   /** Not fenced: every replica serves, and maintains the certificates. */
   readonly client: Pick<Client, 'request' | 'watch'>;
-  /** For reviews of the rights of authors: with `REVIEW_CONNECTIONS` of its own. */
-  readonly reviewClient: Pick<Client, 'request'>;
   readonly reader: () => ClusterReader | undefined;
   /** @default all kinds of the registry */
   readonly kinds?: readonly AnyKind[];
@@ -51,13 +48,11 @@ export interface Webhooks {
  * @throws if the address is in use
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks | undefined> {
-  const { config, client, reviewClient, reader, kinds = KINDS } = options;
+  const { config, client, reader, kinds = KINDS } = options;
   if (!config.webhooks || !config.webhookBindAddress) return undefined;
   const log = options.log.child({ logger: 'webhooks' });
-  const access = new AuthorAccess({ client: reviewClient, kinds, group: config.apiGroup, log });
   const admission = new Admission({
     kinds,
-    mayRead: (author, read) => access.allows(author, read),
     group: config.apiGroup,
     namespaces: config.watchNamespaces,
     reader,

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { limitConnections } from './connections.js';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../telemetry/log.js';
 import type { BindAddress } from '../config/parsers.js';
 
@@ -95,6 +94,22 @@ export async function listen(server: Server, { host, port }: BindAddress): Promi
         server.closeIdleConnections();
       }),
   };
+}
+
+/** The most connections of a server. */
+const MOST_CONNECTIONS = 256;
+
+/** Closes the oldest connection for a new one, so that a caller who holds connections keeps no other out. */
+function limitConnections(server: Server): void {
+  const open = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    const [oldest] = open;
+    if (open.size <= MOST_CONNECTIONS || !oldest) return;
+    open.delete(oldest);
+    oldest.destroy();
+  });
 }
 
 async function reply(routes: Routes, request: IncomingMessage): Promise<Reply> {

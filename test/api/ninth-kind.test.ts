@@ -179,7 +179,6 @@ describe('the same kind at admission', () => {
   });
   const review = (object: Manifest, ...others: readonly KubeObject[]) => {
     const admission = new Admission({
-      mayRead: () => Promise.resolve(true),
       kinds: KINDS_WITH_NINTH,
       group: DEFAULT_API_GROUP,
       namespaces: [],

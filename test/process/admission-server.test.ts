@@ -28,7 +28,6 @@ let agent: Agent;
 before(async () => {
   const keys = keysFor(undefined, { hosts: ['127.0.0.1'], now: Date.now(), settled: false });
   const admission = new Admission({
-    mayRead: () => Promise.resolve(true),
     kinds: KINDS,
     group: DEFAULT_API_GROUP,
     namespaces: ['shop'],
@@ -239,7 +238,6 @@ test('an object that was created a moment ago is awaited, before it is reported 
   const bench = { ...object, metadata: { ...object.metadata, namespace: 'shop' } };
   const readers = [new StaticReader({ objects: [] }), new StaticReader({ objects: [bench] })];
   const admission = new Admission({
-    mayRead: () => Promise.resolve(true),
     kinds: KINDS,
     group: DEFAULT_API_GROUP,
     namespaces: [],
@@ -273,7 +271,6 @@ describe('a host name that another site has', () => {
     ...readers: StaticReader[]
   ): Promise<AdmissionResponse> => {
     const admission = new Admission({
-      mayRead: () => Promise.resolve(true),
       kinds: KINDS,
       group: DEFAULT_API_GROUP,
       namespaces: [],

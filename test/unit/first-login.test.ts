@@ -7,7 +7,6 @@ import { firstLoginOf, firstLoginProblems } from '../../constructs/configuration
 import { syncConfiguration } from '../../constructs/configuration/sync.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
-import { site as siteKind } from '../../constructs/kinds/site/index.js';
 import type { AppSite, SiteSetup, SiteSocialLogin } from '../../constructs/api/site.js';
 
 const SETUP: SiteSetup = {
@@ -120,15 +119,6 @@ suite('the first login', () => {
     assert.deepEqual(answered(site).fields, { siteConfig: undefined });
     assert.equal(reconciled(aSite({})).sync, undefined);
   });
-});
-
-test('the author of a site must be allowed to get the Secrets of its providers', () => {
-  const own = { ...login('Google'), clientID: { secretKeyRef: { name: 'ids', key: 'k' } } };
-  const dbConfig = { mode: 'shared' } as const;
-  assert.deepEqual(siteKind.givenToPods?.references(aSite({ sso: [own], dbConfig })), [
-    { kind: 'Secret', name: 'ids', path: 'spec.sso[0].clientID.secretKeyRef.name' },
-    { kind: 'Secret', name: 'idp', path: 'spec.sso[0].clientSecret.secretKeyRef.name' },
-  ]);
 });
 
 suite('a first login is refused', () => {

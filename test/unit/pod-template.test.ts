@@ -22,8 +22,6 @@ import {
 import type { CheckedTemplate } from '../../constructs/frappe/pod-template-schema.js';
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import { unreadable } from '../../runner/admission/given-to-pods.js';
-import type { Read } from '../../runner/admission/author-access.js';
 import { validate } from '../../runner/admission/validate.js';
 import { aBench, aReader, aReadyBench, aSecret, aSite } from '../golden/builders.js';
 import { containersOf, corpus, podTemplates } from '../golden/corpus.js';
@@ -547,36 +545,3 @@ function podsOf(componentPodTemplates: Fields, ofKind?: string): ReadonlyMap<str
       : wanted.map((object) => [object.metadata.name, JSON.stringify(object)]),
   );
 }
-
-describe('an object whose content pods get', () => {
-  const wanted = (name: string): Resource =>
-    pod('gunicorn', {
-      containers: [{ name: 'gunicorn', envFrom: [{ secretRef: { name } }] }],
-    });
-  const ask = (
-    object: Resource,
-    old: Resource | undefined,
-    may: (read: Read) => boolean,
-  ): Promise<readonly string[]> =>
-    unreadable(
-      { kind: kindOf(object), group: 'app-operator.io', object, old, reader: undefined },
-      (read) => Promise.resolve(may(read)),
-    ).then((problems) => problems.map(({ path, message }) => `${path}: ${message}`));
-  const forbidden = `${OWN}.envFrom[0].secretRef.name: Forbidden: "mail": you may not get this Secret, so pods do not get its content; let an author who may get it set the field`;
-
-  test('is refused to an author who may not get it', async () => {
-    assert.deepEqual(await ask(wanted('mail'), undefined, () => false), [forbidden]);
-  });
-  test('is given to an author who may get it, or all of its kind', async () => {
-    assert.deepEqual(await ask(wanted('mail'), undefined, ({ name }) => name === 'mail'), []);
-    assert.deepEqual(await ask(wanted('mail'), undefined, ({ name }) => name === undefined), []);
-  });
-  test('stays where another author has set it', async () => {
-    assert.deepEqual(await ask(wanted('mail'), wanted('mail'), () => false), []);
-    assert.deepEqual(await ask(wanted('mail'), wanted('other'), () => false), [forbidden]);
-  });
-  test('is a ConfigMap or a claim too', async () => {
-    const kinds = [{ configMap: { name: 'a' } }, { persistentVolumeClaim: { claimName: 'a' } }];
-    for (const source of kinds) assert.equal((await ask(volume(source), undefined, () => false)).length, 1); // prettier-ignore
-  });
-});

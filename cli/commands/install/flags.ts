@@ -66,6 +66,7 @@ export const INSTALL_FLAGS = {
   ),
   'platform-ids': enable('the platform assigns the ids of pods, as OpenShift does: set no ids'),
   'no-webhooks': enable('without admission webhooks'),
+  'no-policies': enable('without admission policies of the API server'),
   'webhook-client-ca': {
     value: domain(1),
     placeholder: 'CONFIGMAP',

@@ -21,6 +21,7 @@ export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
     webhookClientCa: values['webhook-client-ca'],
     ...(values['no-webhooks'] ? { webhooks: false } : {}),
     ...(values['no-crds'] ? { crds: false } : {}),
+    ...(values['no-policies'] ? { policies: false } : {}),
     ...defined({
       image,
       replicas,

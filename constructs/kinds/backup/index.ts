@@ -1,3 +1,4 @@
+import { storeNames } from '../../frappe/pod-fields.js';
 import { SITE_REFERENCE } from '../../frappe/reasons.js';
 import type { Kind } from '../../kit/kind.js';
 import { CronJob, Job, Secret } from '../../kit/object-kind.js';
@@ -25,6 +26,7 @@ export const backup: Kind<SiteBackup, BackupInputs> = {
   indexes: [],
   resolve: resolveBackup,
   admissionWarnings: backupWarnings,
+  podFields: { names: storeNames('destination') },
   chart: (scope, id, props) => new BackupChart(scope, id, props),
   probes: () => [],
   evaluate: evaluateBackup,

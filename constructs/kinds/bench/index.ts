@@ -1,12 +1,9 @@
-import { tlsSecrets } from '../../frappe/database-tls.js';
-import { configurationReferences } from '../../configuration/sources.js';
 import {
   benchesByClaim,
   benchesByTurn,
   scalersOfDeployment,
   sitesOfBench,
 } from '../../frappe/indexes.js';
-import { templateReferences } from '../../frappe/pod-template-references.js';
 import { usedKinds } from '../../integrations/index.js';
 import { Waiting } from '../../kit/errors.js';
 import type { Kind } from '../../kit/kind.js';
@@ -31,20 +28,11 @@ import type { AppBench } from '../../api/bench.js';
 import { knowsAssets } from './assets.js';
 import { BenchChart } from './chart.js';
 import { appBench } from './definition.js';
+import { benchPodFields } from './pod-fields.js';
 import { resolveBench, type BenchInputs } from './resolve.js';
 import { evaluateBench } from './evaluate.js';
 import { benchStatusView } from './status-view.js';
 import { benchReasons } from './reasons.js';
-
-const givenToPods: Kind<AppBench, BenchInputs>['givenToPods'] = {
-  fields: ['componentPodTemplates', 'siteConfig', 'dbConfig.tls'],
-  references: ({ spec }) => [
-    ...templateReferences(spec.componentPodTemplates),
-    ...configurationReferences(spec.siteConfig),
-    // The code of sites can read these files.
-    ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
-  ],
-};
 
 const used = usedKinds(appBench.kind);
 
@@ -77,7 +65,7 @@ export const bench: Kind<AppBench, BenchInputs> = {
   indexes: [benchesByClaim, benchesByTurn, scalersOfDeployment],
   resolve: resolveBench,
   admissionWarnings: benchWarnings,
-  givenToPods,
+  podFields: benchPodFields,
   normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
   chart: (scope, id, props) => new BenchChart(scope, id, props),
   // Only until it is known where the image has its assets, or that the keys are set.

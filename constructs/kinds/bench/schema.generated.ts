@@ -2159,7 +2159,7 @@ export const spec: Schema = {
         serviceAccountName: {
           type: 'string',
           description:
-            'Service account of the pods, which the administrator of the cluster must allow. Its token is not mounted.',
+            'Service account of the pods: `default`, or one that an administrator of the cluster allows. Its token is not mounted.',
           pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },

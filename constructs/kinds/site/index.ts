@@ -5,10 +5,6 @@ import {
   sitesByPublicHost,
   sitesOfBench,
 } from '../../frappe/indexes.js';
-import { tlsSecrets } from '../../frappe/database-tls.js';
-import { loginReferences } from '../../configuration/first-login.js';
-import { configurationReferences } from '../../configuration/sources.js';
-import { templateReferences } from '../../frappe/pod-template-references.js';
 import { usedKinds } from '../../integrations/index.js';
 import type { Kind } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
@@ -30,6 +26,7 @@ import { siteWarnings } from './warnings.js';
 import type { AppSite } from '../../api/site.js';
 import { SiteChart } from './chart.js';
 import { appSite } from './definition.js';
+import { sitePodFields } from './pod-fields.js';
 import { resolveSite, type SiteInputs } from './resolve.js';
 import { evaluateSite } from './evaluate.js';
 import { siteProbes } from './probes.js';
@@ -72,16 +69,7 @@ export const site: Kind<AppSite, SiteInputs> = {
   indexes: [sitesOfBench, sitesByHost, sitesByPublicHost, sitesByClaim, ingressesByHost],
   resolve: resolveSite,
   admissionWarnings: siteWarnings,
-  givenToPods: {
-    fields: ['componentPodTemplates', 'siteConfig', 'sso', 'dbConfig.tls'],
-    references: ({ spec }) => [
-      ...templateReferences(spec.componentPodTemplates),
-      ...configurationReferences(spec.siteConfig),
-      ...loginReferences(spec.sso),
-      // The code of sites can read these files.
-      ...tlsSecrets(spec.dbConfig.tls).map((secret) => ({ kind: 'Secret', ...secret })),
-    ],
-  },
+  podFields: sitePodFields,
   normal: [
     { path: ['spec', 'siteName'], form: normalHost },
     { path: ['spec', 'domain'], form: normalHost },

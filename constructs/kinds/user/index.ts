@@ -39,6 +39,12 @@ export const user: Kind<SiteUser, UserInputs> = {
   durableStatus: [...DOCUMENT_STATUS, 'passwordVersion'],
   indexes: [usersByEmail],
   resolve: resolveUser,
+  podFields: {
+    names: [
+      { path: 'passwordSecretRef.name', kind: 'Secret' },
+      { path: 'apiKeySecretRef.name', kind: 'Secret' },
+    ],
+  },
   normal: [{ path: ['spec', 'email'], form: normalEmail }],
   chart: (scope, id, props) => new UserChart(scope, id, props),
   probes: () => [],

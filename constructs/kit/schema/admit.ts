@@ -2,7 +2,6 @@ import { defined } from '../json/defined.js';
 import { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from '../definition.js';
 import type { Problem } from '../errors.js';
 import type { Resource } from '../object.js';
-import { exceededBounds } from './bounds.js';
 import { isObject } from '../json/is-object.js';
 import { compile, type SchemaNode } from './node.js';
 import { quoted } from './quote.js';
@@ -75,19 +74,6 @@ export function admit(
     problems: found.map(({ path, message }) => ({ path, message })),
     pruned,
   };
-}
-
-/**
- * The first problems of length in an object, before anything else is done with it. Of a value that
- * is too long no more than its length is read.
- */
-export function oversize(
-  definition: KindDefinition,
-  { spec }: { readonly spec?: unknown },
-  most: number,
-  old?: { readonly spec?: unknown },
-): readonly Problem[] {
-  return exceededBounds(compiled(definition), { spec }, most, old && { spec: old.spec });
 }
 
 const cache = new WeakMap<KindDefinition, SchemaNode>();

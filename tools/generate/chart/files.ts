@@ -35,8 +35,8 @@ export function chartFiles(installer: Installer, facts: ChartFacts): Files {
   ]);
 }
 
-/** The schema of CRDs has rules (CEL) that older servers do not know. */
-const MINIMUM_KUBERNETES = '1.29.0';
+/** Older servers have no admission policies. */
+const MINIMUM_KUBERNETES = '1.30.0';
 
 function chartYaml(facts: ChartFacts): string {
   const metadata = {

@@ -45,6 +45,7 @@ export function operatorValues(lifted: Lifted): Values {
     ...imageValues(lifted),
     ...scopeValues(),
     ...idValues(),
+    ...policyValues(),
     ...processValues(lifted),
     ...podValues(lifted),
     ...networkValues(),
@@ -112,6 +113,30 @@ function idValues(): Values {
         uid: id(DEFAULT_IDS.defaultUid, 1, 'User.'),
         gid: id(DEFAULT_IDS.defaultGid, 0, 'Group.'),
         fsGroup: id(DEFAULT_IDS.defaultFsGroup, 0, 'Group of volumes.'),
+      },
+    ),
+  };
+}
+
+function policyValues(): Values {
+  const pattern = { pattern: '^[^\\s,]+$' };
+  return {
+    policies: group(
+      'Admission policies of the API server; they need ClusterRoles. The lists are the keys of the ConfigMap app-operator-limits.',
+      {
+        enabled: flag(true, 'Create the policies, and bind them.'),
+        images: strings(
+          'How images of benches, servers and sidecars begin; all when empty.',
+          pattern,
+        ),
+        serviceAccounts: strings(
+          "Service accounts of pods, as namespace/name or name with * for any text; each namespace's default always is.",
+          pattern,
+        ),
+        ingressAnnotations: strings(
+          'Annotations of the Ingress of a site, with * for any text; default stands for the list of harmless ones, as does an empty list.',
+          pattern,
+        ),
       },
     ),
   };

@@ -1,4 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { InstallProps } from '../../../constructs/install/chart.js';
+import { LIMITS } from '../../../constructs/install/limits-policy.js';
+import { isObject } from '../../../constructs/kit/json/is-object.js';
 import { DEFAULT_SETTINGS } from '../../../constructs/kit/operator-settings.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { type DeploymentObject, lift, withValues } from './deployment.js';
@@ -56,6 +59,10 @@ const DIMENSIONS: readonly Dimension[] = [
   [
     { when: '.Values.webhooks.enabled', props: {} },
     { when: 'not .Values.webhooks.enabled', props: { webhooks: false } },
+  ],
+  [
+    { when: '.Values.policies.enabled', props: {} },
+    { when: 'not .Values.policies.enabled', props: { policies: false } },
   ],
 ];
 
@@ -152,7 +159,41 @@ function adapt(object: KubeObject, tokens: Tokens): KubeObject {
     ...object,
     metadata: { ...object.metadata, labels: { ...object.metadata.labels, [labels]: null } },
   } as unknown as KubeObject;
-  return object.kind === 'Deployment' ? withValues(labelled as DeploymentObject, tokens) : labelled;
+  switch (object.kind) {
+    case 'Deployment':
+      return withValues(labelled as DeploymentObject, tokens);
+    case 'ConfigMap':
+      return { ...labelled, [tokens.lines(() => LIMIT_DATA)]: null };
+    case 'ValidatingAdmissionPolicyBinding':
+      return withNamespaces(labelled, tokens) as KubeObject;
+    default:
+      return labelled;
+  }
+}
+
+/** What an administrator allows. Without values the ConfigMap has no data that an upgrade overwrites. */
+const LIMIT_DATA = [
+  '{{- with .Values.policies }}',
+  `{{- if or ${Object.values(LIMITS)
+    .map((key) => `.${key}`)
+    .join(' ')} }}`,
+  'data:',
+  ...Object.values(LIMITS).flatMap((key) => [
+    `  {{- with .${key} }}`,
+    `  ${key}: {{ join "," . | quote }}`,
+    '  {{- end }}',
+  ]),
+  '{{- end }}',
+  '{{- end }}',
+];
+
+/** The list of the watched namespaces, where an object has it. */
+function withNamespaces(value: unknown, tokens: Tokens): unknown {
+  if (isDeepStrictEqual(value, [WATCHED])) return tokens.block('.Values.watchNamespaces');
+  if (Array.isArray(value)) return value.map((item: unknown) => withNamespaces(item, tokens));
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).map(([key, item]) => [key, withNamespaces(item, tokens)]);
+  return Object.fromEntries(entries) as unknown;
 }
 
 /** One document for each namespace; within, the dot is that namespace. */

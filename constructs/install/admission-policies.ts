@@ -1,0 +1,99 @@
+import { ApiObject } from 'cdk8s';
+import { Construct } from 'constructs';
+import { API_VERSION } from '../kit/definition.js';
+import { NAMESPACE_NAME } from '../kit/well-known.js';
+import type { AnyKind } from '../registry.js';
+import { authorRules } from './author-policy.js';
+import { OPERATOR, OPERATOR_LABELS, outsideName } from '../kit/operator-identity.js';
+import { isLimited, limitRules } from './limits-policy.js';
+import type { PolicyRules } from './policy.js';
+
+const API = 'admissionregistration.k8s.io/v1';
+
+export interface AdmissionPoliciesProps {
+  /** The operator's own namespace, with the ConfigMap of the limits. */
+  readonly namespace: string;
+  readonly apiGroup: string;
+  /** The namespaces that the operator works in, which alone are judged. @default all */
+  readonly watchNamespaces?: readonly string[] | undefined;
+  readonly kinds: readonly Pick<AnyKind, 'definition' | 'podFields'>[];
+}
+
+/**
+ * What must hold of each change of our resources, whether the operator runs or not: the API server decides.
+ * A kind with `podFields` gets its policies without an edit here.
+ */
+export class AdmissionPolicies extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: AdmissionPoliciesProps,
+  ) {
+    super(scope, id);
+    const { namespace, kinds } = props;
+    // Without data, so that no upgrade overwrites what an administrator allows.
+    new ApiObject(this, 'limits', {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: OPERATOR.limits, namespace, labels: OPERATOR_LABELS },
+    });
+    const configMap = `${namespace}/${OPERATOR.limits}`;
+    for (const { definition, podFields } of kinds) {
+      if (!podFields) continue;
+      const { plural } = definition;
+      if (podFields.shapes || podFields.names) {
+        this.policy(`${OPERATOR.authorsPolicy}-${plural}`, plural, authorRules(podFields));
+      }
+      if (isLimited(podFields)) {
+        const rules = limitRules(podFields, configMap);
+        this.policy(`${OPERATOR.limitsPolicy}-${plural}`, plural, rules, true);
+      }
+    }
+  }
+
+  private policy(id: string, plural: string, rules: PolicyRules, isLimit = false): void {
+    const { namespace, apiGroup } = this.props;
+    const name = outsideName(id, namespace);
+    const metadata = { name, labels: OPERATOR_LABELS };
+    new ApiObject(this, id, {
+      apiVersion: API,
+      kind: 'ValidatingAdmissionPolicy',
+      metadata,
+      spec: {
+        failurePolicy: 'Fail',
+        ...(isLimit ? { paramKind: { apiVersion: 'v1', kind: 'ConfigMap' } } : {}),
+        matchConstraints: {
+          resourceRules: [
+            {
+              apiGroups: [apiGroup],
+              apiVersions: [API_VERSION],
+              operations: ['CREATE', 'UPDATE'],
+              resources: [plural],
+            },
+          ],
+        },
+        variables: rules.variables,
+        validations: rules.validations.map((rule) => ({ ...rule, reason: 'Forbidden' })),
+      },
+    });
+    const param = { name: OPERATOR.limits, namespace, parameterNotFoundAction: 'Deny' };
+    new ApiObject(this, `${id}-binding`, {
+      apiVersion: API,
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata,
+      spec: {
+        policyName: name,
+        ...(isLimit ? { paramRef: param } : {}),
+        ...this.matchResources(),
+        validationActions: ['Deny'],
+      },
+    });
+  }
+
+  private matchResources(): object {
+    const { watchNamespaces: values = [] } = this.props;
+    if (values.length === 0) return {};
+    const expression = { key: NAMESPACE_NAME, operator: 'In', values: [...values] };
+    return { matchResources: { namespaceSelector: { matchExpressions: [expression] } } };
+  }
+}

@@ -1,0 +1,199 @@
+import type { ImageField, PodFields } from '../kit/pod-fields.js';
+import { BEFORE, isChanged, isNew, optional, repetition, SPEC, SPECS, text, texts } from './cel.js';
+import { DEFAULT_INGRESS_ANNOTATIONS } from './ingress-annotations.js';
+import type { PolicyRules, Validation, Variable } from './policy.js';
+
+/** The keys of the ConfigMap with the limits: lists, separated by commas or lines. */
+export const LIMITS = {
+  images: 'images',
+  serviceAccounts: 'serviceAccounts',
+  ingressAnnotations: 'ingressAnnotations',
+} as const;
+
+/** Stands for `DEFAULT_INGRESS_ANNOTATIONS` in the list of annotations. */
+const DEFAULT_LIST = 'default';
+
+/**
+ * What no author may set unless the administrator of the cluster allows it, in the ConfigMap with the limits:
+ * images of any registry, service accounts, and annotations of an Ingress. Only what a change sets is judged.
+ */
+export function limitRules(fields: PodFields, configMap: string): PolicyRules {
+  const parts = [
+    imageRules(fields, configMap),
+    serviceAccountRules(fields, configMap),
+    annotationRules(fields, configMap),
+  ];
+  return {
+    variables: [...SPECS, ...parts.flatMap(({ variables }) => variables)],
+    validations: parts.flatMap(({ validations }) => validations),
+  };
+}
+
+/** Whether a kind has something that is limited. */
+export function isLimited({ images, serviceAccounts, ingressAnnotations }: PodFields): boolean {
+  return images !== undefined || serviceAccounts !== undefined || ingressAnnotations !== undefined;
+}
+
+const NO_RULES: PolicyRules = { variables: [], validations: [] };
+
+/** The list of a key; what stands for a missing key. */
+function limit(key: keyof typeof LIMITS, preset = ''): string {
+  const value = `params.?data[?${text(LIMITS[key])}].orValue(${text(preset)})`;
+  return `${value}.replace(',', '\\n').split('\\n').map(w, w.trim()).filter(w, w != '')`;
+}
+
+/** Whether a text matches a pattern, in which `*` stands for any text. */
+function matches(value: string, pattern: string): string {
+  return `${value}.matches('^\\\\Q' + ${pattern}.replace('*', '\\\\E.*\\\\Q') + '\\\\E$')`;
+}
+
+function refusal(path: string, values: string, what: string, configMap: string): string {
+  return `${text(`${path}: forbidden: "`)} + ${values}.join('", "') + ${text(`": ${what}; an administrator of the cluster allows it in ConfigMap ${configMap}`)}`;
+}
+
+function imageRules({ images, templateImages = [] }: PodFields, configMap: string): PolicyRules {
+  if (!images) return NO_RULES;
+  const rules = images.map((field) => imageRule(field, configMap));
+  const templates = templateImages.map((path) => templateImageRule(path, configMap));
+  const all = [...rules, ...templates];
+  return {
+    variables: [
+      { name: 'imagePrefixes', expression: `${limit('images')}.map(i, ${fullReference('i')})` },
+      ...all.map(({ variable }) => variable),
+    ],
+    validations: all.map(({ validation }) => validation),
+  };
+}
+
+interface Rule {
+  readonly variable: Variable;
+  readonly validation: Validation;
+}
+
+const IMAGE = 'images must begin with what the key "images" lists';
+
+function imageRule({ path, references }: ImageField, configMap: string): Rule {
+  const name = path.replaceAll(/\W+/g, '_');
+  const before = `(oldObject == null ? [] : ${references(BEFORE)})`;
+  return ruleOf(name, `(${references(SPEC)}).filter(i, !(i in ${before}) && ${isDenied('i')})`, {
+    path: `spec.${path}`,
+    what: IMAGE,
+    configMap,
+  });
+}
+
+/** Of a map of templates with lists of containers. */
+function templateImageRule(path: string, configMap: string): Rule {
+  const { head = '', tail = '' } = repetition(path) ?? {};
+  const { head: list = '', tail: field = '' } = repetition(tail) ?? {};
+  const containers = (root: string): string =>
+    `${optional(`${optional(root, head)}[?k]`, list)}.orValue([])`;
+  const image = optional('c', field);
+  const had = `${containers(BEFORE)}.exists(o, ${optional('o', field)} == ${image})`;
+  const denied = `${image}.hasValue() && !${had} && ${isDenied(`${image}.value()`)}`;
+  const keys = `${optional(SPEC, head)}.orValue({}).filter(k, ${containers(SPEC)}.exists(c, ${denied}))`;
+  const name = path.replaceAll(/\W+/g, '_');
+  return ruleOf(name, keys, {
+    path: `spec.${head}`,
+    what: `${list.replace('spec.', '')}: ${IMAGE}`,
+    configMap,
+  });
+}
+
+function ruleOf(
+  name: string,
+  expression: string,
+  {
+    path,
+    what,
+    configMap,
+  }: { readonly path: string; readonly what: string; readonly configMap: string },
+): Rule {
+  const variable = { name, expression };
+  return {
+    variable,
+    validation: {
+      expression: `variables.${name}.size() == 0`,
+      messageExpression: refusal(path, `variables.${name}`, what, configMap),
+    },
+  };
+}
+
+/** A reference with its registry, as container runtimes complete it: `redis` is on Docker Hub. */
+function fullReference(reference: string): string {
+  const isPath = `${reference}.contains('/')`;
+  const first = `(${isPath} ? ${reference}.split('/')[0] : ${reference}.split(':')[0])`;
+  return `(${first}.matches('[.:]|^localhost$') ? ${reference} : (${isPath} ? 'docker.io/' : 'docker.io/library/') + ${reference})`;
+}
+
+/**
+ * Whether an image begins with no prefix, at the border of a part of its name: `ghcr.io/acme` allows
+ * `ghcr.io/acme/erp:1`, but not `ghcr.io/acme-copy/erp:1`. A registry allows no other port of its host.
+ */
+function isDenied(image: string): string {
+  const full = fullReference(image);
+  const borders = `p.contains('/') && (${full}.startsWith(p + ':') || ${full}.startsWith(p + '@'))`;
+  const begins = `${full} == p || ${full}.startsWith(p.endsWith('/') || p.endsWith(':') || p.endsWith('@') ? p : p + '/')`;
+  return `(variables.imagePrefixes.size() > 0 && !variables.imagePrefixes.exists(p, ${begins} || (${borders})))`;
+}
+
+function serviceAccountRules({ serviceAccounts }: PodFields, configMap: string): PolicyRules {
+  if (!serviceAccounts) return NO_RULES;
+  const pattern = `(p.contains('/') ? ${matches(`(request.namespace + '/' + a)`, 'p')} : ${matches('a', 'p')})`;
+  const isAllowed = `a == 'default' || variables.accountPatterns.exists(p, ${pattern})`;
+  const rules = serviceAccounts.map((path) =>
+    ruleOf(path.replaceAll(/\W+/g, '_'), `${newValues(path)}.filter(a, !(${isAllowed}))`, {
+      path: `spec.${path.replace('{}', '.*')}`,
+      what: 'the key "serviceAccounts" does not list this service account',
+      configMap,
+    }),
+  );
+  return {
+    variables: [
+      { name: 'accountPatterns', expression: limit('serviceAccounts') },
+      ...rules.map(({ variable }) => variable),
+    ],
+    validations: rules.map(({ validation }) => validation),
+  };
+}
+
+/** The new values of a path with one repetition of a map at most. */
+function newValues(path: string): string {
+  const found = repetition(path);
+  if (!found) return `(${isNew(path)} ? [${optional(SPEC, path)}.value()] : [])`;
+  const { head, tail } = found;
+  const at = (root: string): string => optional(`${optional(root, head)}[?k]`, tail);
+  return `${optional(SPEC, head)}.orValue({}).filter(k, ${at(SPEC)}.hasValue() && ${at(SPEC)} != ${at(BEFORE)}).map(k, ${at(SPEC)}.value())`;
+}
+
+/** Annotations without an Ingress have no effect: they are judged when it is enabled. */
+function annotationRules({ ingressAnnotations }: PodFields, configMap: string): PolicyRules {
+  if (!ingressAnnotations) return NO_RULES;
+  const { path, enabled } = ingressAnnotations;
+  const isEnabled = `${optional(SPEC, enabled)}.orValue(false)`;
+  const at = (root: string): string => `${optional(root, path)}[?k]`;
+  const judged = `(${isChanged(enabled)} || ${at(SPEC)} != ${at(BEFORE)})`;
+  const isAllowed = `k in variables.annotations || variables.annotationPatterns.exists(p, ${matches('k', 'p')})`;
+  const keys = `!${isEnabled} ? [] : ${optional(SPEC, path)}.orValue({}).filter(k, ${judged} && !(${isAllowed}))`;
+  const rule = ruleOf('deniedAnnotations', keys, {
+    path: `spec.${path}`,
+    what: 'the key "ingressAnnotations" does not list this annotation',
+    configMap,
+  });
+  const words = limit('ingressAnnotations', DEFAULT_LIST);
+  return {
+    variables: [
+      { name: 'annotationWords', expression: words },
+      {
+        name: 'annotations',
+        expression: `variables.annotationWords.filter(w, w != '${DEFAULT_LIST}') + ('${DEFAULT_LIST}' in variables.annotationWords ? ${texts(DEFAULT_INGRESS_ANNOTATIONS)} : [])`,
+      },
+      {
+        name: 'annotationPatterns',
+        expression: `variables.annotations.filter(p, p.contains('*'))`,
+      },
+      rule.variable,
+    ],
+    validations: [rule.validation],
+  };
+}

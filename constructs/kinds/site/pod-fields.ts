@@ -1,0 +1,46 @@
+import { DATABASE_IMAGES } from '../../frappe/default-images.js';
+import {
+  CONFIGURATION_NAMES,
+  POD_TEMPLATES,
+  SERVICE_ACCOUNTS,
+  storeNames,
+  TEMPLATE_IMAGES,
+  TEMPLATE_NAMES,
+  TLS_NAMES,
+} from '../../frappe/pod-fields.js';
+import type { PodFields } from '../../kit/pod-fields.js';
+
+const DEFAULT_IMAGES = Object.values(DATABASE_IMAGES)
+  .map((image) => `'${image}'`)
+  .join(', ');
+
+/** By which fields the author of a site decides about pods. The Secret of an Ingress reaches no pod. */
+export const sitePodFields: PodFields = {
+  shapes: POD_TEMPLATES,
+  names: [
+    { path: 'adminPasswordSecretRef.name', kind: 'Secret' },
+    { path: 'dbConfig.storage.existingClaim', kind: 'PersistentVolumeClaim' },
+    {
+      path: 'dbConfig.secretRef.name',
+      kind: 'Secret',
+      sentBy: ['dbConfig.host', 'dbConfig.port'],
+    },
+    ...TLS_NAMES,
+    ...CONFIGURATION_NAMES,
+    { path: 'sso[].clientID.secretKeyRef.name', kind: 'Secret' },
+    { path: 'sso[].clientSecret.secretKeyRef.name', kind: 'Secret' },
+    ...storeNames('restoreFrom.source'),
+    ...TEMPLATE_NAMES,
+  ],
+  serviceAccounts: SERVICE_ACCOUNTS,
+  images: [
+    {
+      path: 'dbConfig.image',
+      // Which server a bench has is not known here: without an image, both need to be allowed.
+      references: (spec) =>
+        `${spec}.?dbConfig.?mode.orValue('') != 'dedicated' ? [] : ${spec}.dbConfig.?image.hasValue() ? [${spec}.dbConfig.image] : [${DEFAULT_IMAGES}]`,
+    },
+  ],
+  templateImages: TEMPLATE_IMAGES,
+  ingressAnnotations: { path: 'ingress.annotations', enabled: 'ingress.enabled' },
+};

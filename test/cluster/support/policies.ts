@@ -1,0 +1,21 @@
+import { install } from '../../unit/install-manifest.js';
+import type { InstallProps } from '../../../constructs/install/chart.js';
+import type { Cluster } from '../harness.js';
+
+const KINDS = new Set([
+  'ConfigMap',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+]);
+
+/** Applies the admission policies of an installation, as they are in its manifest. */
+export async function applyPolicies(
+  cluster: Cluster,
+  props: Partial<InstallProps> = {},
+): Promise<void> {
+  const items = install(props).filter(({ kind }) => KINDS.has(kind));
+  await cluster.controlPlane.kubectl(
+    ['apply', '--server-side', '--field-manager=install', '--filename=-'],
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
+  );
+}
