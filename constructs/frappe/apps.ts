@@ -14,7 +14,6 @@ interface AppsSpec {
 
 /** A bench, as far as its applications are decided by it. */
 export interface AppsSource {
-  readonly metadata?: { readonly generation?: number };
   readonly spec: AppsSpec;
   readonly status?: {
     readonly apps?: readonly string[];
@@ -30,17 +29,14 @@ export interface ResolvedApps {
   readonly ignored?: IgnoredApps;
 }
 
-const TWO_LISTS = 'apps and appsJSON are two spellings of one list: give one of them';
-
 /**
  * The applications of a bench: `apps` and `appsJSON` are two spellings of one list. Where a patch adds
- * one to the other, the newer one counts; a new bench with both is refused.
+ * one to the other, the newer one counts. The schema refuses two new lists that differ.
  */
 export function resolveApps(bench: AppsSource): ResolvedApps {
   const { spec } = bench;
   const field = ignoredField(bench);
   if (field === undefined) return listed(spec);
-  if (isNew(bench)) return fail('spec.apps', TWO_LISTS);
   const { [field]: value, ...counts } = spec;
   return { ...listed(counts), ignored: { field, hash: hashOf(value) } };
 }
@@ -49,7 +45,7 @@ export function resolveApps(bench: AppsSource): ResolvedApps {
 export function withoutIgnoredApps<S extends AppsSpec>(
   bench: AppsSource & { readonly spec: S },
 ): S {
-  const field = isNew(bench) ? undefined : ignoredField(bench);
+  const field = ignoredField(bench);
   if (field === undefined) return bench.spec;
   const { [field]: _ignored, ...spec } = bench.spec;
   return spec as S;
@@ -62,10 +58,6 @@ export function ignoredAppsProblem(bench: AppsSource): readonly Problem[] {
   const newer = otherField(field);
   const message = `has no effect: spec.${newer} was set later; remove it: {"spec":{"${field}":null}}`;
   return [{ path: `spec.${field}`, message }];
-}
-
-function isNew({ metadata, status }: AppsSource): boolean {
-  return status?.apps === undefined && (metadata?.generation ?? 1) <= 1;
 }
 
 /** The older list of two; undefined for a spec with one at most. */

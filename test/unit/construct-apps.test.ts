@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { describe, suite, test } from 'node:test';
 import { resolveApps, withoutIgnoredApps, type AppsSource } from '../../constructs/frappe/apps.js';
 import { benchWarnings } from '../../constructs/kinds/bench/warnings.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
+import { admit } from '../../constructs/kit/schema/admit.js';
+import type { Resource } from '../../constructs/kit/object.js';
 import { aBench } from '../golden/builders.js';
+import { definitionOf } from './schema-definitions.js';
+import { aManifest } from './schema-manifests.js';
 
 type Spec = AppsSource['spec'];
 
@@ -57,13 +61,36 @@ suite('apps and appsJSON are two spellings of one list', () => {
     });
   }
 
-  test('both at once in a new bench: refused', () => {
-    const message = 'apps and appsJSON are two spellings of one list: give one of them';
+  test('both at once, if they agree', () => {
     const spec = { apps: [{ name: 'a' }], appsJSON: '["a"]' };
-    assert.deepEqual(resolveApps({ metadata: { generation: 1 }, spec }), {
-      apps: [],
-      problems: [{ path: 'spec.apps', message }],
-    });
+    assert.deepEqual(resolveApps({ spec }).apps, ['a']);
+  });
+  describe('two lists that differ are refused by the schema, unless one is as before', () => {
+    const list = (...names: readonly string[]) => names.map((name) => ({ name }));
+    const problemsOf = (spec: Spec, old?: Spec) => {
+      const of = (apps: Spec) => aManifest('AppBench', { frameworkVersion: 'version-15', ...apps });
+      const { problems } = admit(definitionOf('AppBench'), of(spec), old ? { old: of(old) as unknown as Resource } : {}); // prettier-ignore
+      return problems.length;
+    };
+    const both = { apps: list('a'), appsJSON: '["b"]' };
+    const CASES: readonly (readonly [what: string, problems: number, spec: Spec, old?: Spec])[] = [
+      ['a new bench with two lists', 1, both],
+      [
+        'a new bench with the same list twice',
+        0,
+        { apps: list('a', 'b'), appsJSON: '["a", "b"]' },
+      ],
+      ['a new bench with two empty lists', 0, { apps: [], appsJSON: '[]' }],
+      ['appsJSON is added', 0, both, { apps: list('a') }],
+      ['apps is added', 0, both, { appsJSON: '["b"]' }],
+      ['appsJSON is changed', 0, both, { apps: list('a'), appsJSON: '["c"]' }],
+      ['both are as before', 0, both, both],
+      ['both are changed', 1, both, { apps: list('c'), appsJSON: '["d"]' }],
+      ['both are added', 1, both, {}],
+    ];
+    for (const [what, problems, spec, old] of CASES) {
+      test(what, () => assert.equal(problemsOf(spec, old), problems));
+    }
   });
   test('what is shown of a long value is cut', () => {
     const { problems } = resolveApps({ spec: { appsJSON: 'x'.repeat(10_000) } });
@@ -77,8 +104,8 @@ suite('of apps and appsJSON, the one that was patched later counts', () => {
   const after = (...specs: readonly Spec[]): AppsSource => {
     let status: AppsSource['status'];
     let bench: AppsSource = { spec: {} };
-    for (const [index, spec] of specs.entries()) {
-      bench = { metadata: { generation: index + 1 }, spec, ...(status ? { status } : {}) };
+    for (const spec of specs) {
+      bench = { spec, ...(status ? { status } : {}) };
       const { apps, ignored } = resolveApps(bench);
       status = { apps, ...(ignored ? { ignoredApps: ignored } : {}) };
     }
@@ -121,7 +148,7 @@ suite('of apps and appsJSON, the one that was patched later counts', () => {
   });
   test('appsJSON, where the status before is lost', () => {
     const spec = { apps: list('a'), appsJSON: '["b"]' };
-    assert.deepEqual(resolveApps({ metadata: { generation: 4 }, spec }).apps, ['b']);
+    assert.deepEqual(resolveApps({ spec }).apps, ['b']);
   });
   test('a newer one that is invalid is a problem, not a reason to use the older one', () => {
     const spec = { apps: list('a'), appsJSON: 'b' };

@@ -161,6 +161,7 @@ export const REFUSED_BENCHES: readonly Refused[] = [
   ['an application of null', aBench({ apps: [null] }), 'spec.apps[0]'],
   ['an application with a path', aBench({ apps: [{ name: '../x' }] }), 'spec.apps[0].name'],
   ['too many applications', aBench({ apps: many(101) }), 'spec.apps'],
+  ['two lists of applications', aBench({ apps: [{ name: 'a' }], appsJSON: '["b"]' }), 'spec'],
   ['a huge list', aBench({ apps: many(5000) }), 'spec.apps'],
   ['applications in JSON that are a list', aBench({ appsJSON: ['a'] }), 'spec.appsJSON'],
   ['huge applications in JSON', aBench({ appsJSON: 'x'.repeat(20000) }), 'spec.appsJSON'],

@@ -18,7 +18,7 @@ export const spec: Schema = {
       type: 'string',
       description:
         'Applications of the sites, as a JSON array of names in a string: `\'["erpnext"]\'`. Of `appsJSON` and `apps`, the one that was set later counts.',
-      maxLength: 16384,
+      maxLength: 8192,
     },
     apps: {
       type: 'array',
@@ -2339,6 +2339,17 @@ export const spec: Schema = {
     {
       rule: '(has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == 0 || (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0) == 0 || (has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0)',
       message: 'runAsUser is immutable: the files on the volumes belong to the user that made them',
+    },
+    {
+      rule: "oldSelf.hasValue() || !has(self.apps) || !has(self.appsJSON) || (self.appsJSON.split('\"').size() == 2 * self.apps.size() + 1 && self.apps.all(a, self.appsJSON.contains('\"' + a.name + '\"')))",
+      message:
+        'apps and appsJSON are two spellings of one list: give one of them, or the same list in both',
+      optionalOldSelf: true,
+    },
+    {
+      rule: "!has(self.apps) || !has(self.appsJSON) || (has(oldSelf.apps) && oldSelf.apps == self.apps) || (has(oldSelf.appsJSON) && oldSelf.appsJSON == self.appsJSON) || (self.appsJSON.split('\"').size() == 2 * self.apps.size() + 1 && self.apps.all(a, self.appsJSON.contains('\"' + a.name + '\"')))",
+      message:
+        'apps and appsJSON are two spellings of one list: give one of them, or the same list in both',
     },
   ],
 };
