@@ -69,7 +69,7 @@ describe('kubectl kustomize', () => {
         .filter(({ kind }) => kind !== 'ValidatingWebhookConfiguration')
         .filter(({ kind }) => kind !== 'MutatingWebhookConfiguration');
       assert.ok(!JSON.stringify(named).includes(`"${OPERATOR.namespace}"`));
-      assert.equal(text.match(/"service":{"name":"[^"]+","namespace":"operators"/g)?.length, 3);
+      assert.equal(text.match(/"service":{"name":"[^"]+","namespace":"operators"/g)?.length, 2);
     } finally {
       await rm(folder, { recursive: true });
     }
