@@ -37,7 +37,6 @@ export class AdmissionPolicies extends Construct {
       kind: 'ConfigMap',
       metadata: { name: OPERATOR.limits, namespace, labels: OPERATOR_LABELS },
     });
-    const configMap = `${namespace}/${OPERATOR.limits}`;
     for (const { definition, podFields } of kinds) {
       if (!podFields) continue;
       const { plural } = definition;
@@ -45,7 +44,7 @@ export class AdmissionPolicies extends Construct {
         this.policy(`${OPERATOR.authorsPolicy}-${plural}`, plural, authorRules(podFields));
       }
       if (isLimited(podFields)) {
-        const rules = limitRules(podFields, configMap);
+        const rules = limitRules(podFields);
         this.policy(`${OPERATOR.limitsPolicy}-${plural}`, plural, rules, true);
       }
     }

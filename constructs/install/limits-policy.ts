@@ -17,12 +17,8 @@ const DEFAULT_LIST = 'default';
  * What no author may set unless the administrator of the cluster allows it, in the ConfigMap with the limits:
  * images of any registry, service accounts, and annotations of an Ingress. Only what a change sets is judged.
  */
-export function limitRules(fields: PodFields, configMap: string): PolicyRules {
-  const parts = [
-    imageRules(fields, configMap),
-    serviceAccountRules(fields, configMap),
-    annotationRules(fields, configMap),
-  ];
+export function limitRules(fields: PodFields): PolicyRules {
+  const parts = [imageRules(fields), serviceAccountRules(fields), annotationRules(fields)];
   return {
     variables: [...SPECS, ...parts.flatMap(({ variables }) => variables)],
     validations: parts.flatMap(({ validations }) => validations),
@@ -47,14 +43,17 @@ function matches(value: string, pattern: string): string {
   return `${value}.matches('^\\\\Q' + ${pattern}.replace('*', '\\\\E.*\\\\Q') + '\\\\E$')`;
 }
 
-function refusal(path: string, values: string, what: string, configMap: string): string {
-  return `${text(`${path}: forbidden: "`)} + ${values}.join('", "') + ${text(`": ${what}; an administrator of the cluster allows it in ConfigMap ${configMap}`)}`;
+/** Names the ConfigMap as the binding does: an overlay may move it to another namespace. */
+function refusal(path: string, values: string, what: string): string {
+  const hint = `": ${what}; an administrator of the cluster allows it in ConfigMap `;
+  const configMap = "params.metadata.namespace + '/' + params.metadata.name";
+  return `${text(`${path}: forbidden: "`)} + ${values}.join('", "') + ${text(hint)} + ${configMap}`;
 }
 
-function imageRules({ images, templateImages = [] }: PodFields, configMap: string): PolicyRules {
+function imageRules({ images, templateImages = [] }: PodFields): PolicyRules {
   if (!images) return NO_RULES;
-  const rules = images.map((field) => imageRule(field, configMap));
-  const templates = templateImages.map((path) => templateImageRule(path, configMap));
+  const rules = images.map((field) => imageRule(field));
+  const templates = templateImages.map((path) => templateImageRule(path));
   const all = [...rules, ...templates];
   return {
     variables: [
@@ -72,18 +71,17 @@ interface Rule {
 
 const IMAGE = 'images must begin with what the key "images" lists';
 
-function imageRule({ path, references }: ImageField, configMap: string): Rule {
+function imageRule({ path, references }: ImageField): Rule {
   const name = path.replaceAll(/\W+/g, '_');
   const before = `(oldObject == null ? [] : ${references(BEFORE)})`;
   return ruleOf(name, `(${references(SPEC)}).filter(i, !(i in ${before}) && ${isDenied('i')})`, {
     path: `spec.${path}`,
     what: IMAGE,
-    configMap,
   });
 }
 
 /** Of a map of templates with lists of containers. */
-function templateImageRule(path: string, configMap: string): Rule {
+function templateImageRule(path: string): Rule {
   const { head = '', tail = '' } = repetition(path) ?? {};
   const { head: list = '', tail: field = '' } = repetition(tail) ?? {};
   const containers = (root: string): string =>
@@ -96,25 +94,20 @@ function templateImageRule(path: string, configMap: string): Rule {
   return ruleOf(name, keys, {
     path: `spec.${head}`,
     what: `${list.replace('spec.', '')}: ${IMAGE}`,
-    configMap,
   });
 }
 
 function ruleOf(
   name: string,
   expression: string,
-  {
-    path,
-    what,
-    configMap,
-  }: { readonly path: string; readonly what: string; readonly configMap: string },
+  { path, what }: { readonly path: string; readonly what: string },
 ): Rule {
   const variable = { name, expression };
   return {
     variable,
     validation: {
       expression: `variables.${name}.size() == 0`,
-      messageExpression: refusal(path, `variables.${name}`, what, configMap),
+      messageExpression: refusal(path, `variables.${name}`, what),
     },
   };
 }
@@ -137,7 +130,7 @@ function isDenied(image: string): string {
   return `(variables.imagePrefixes.size() > 0 && !variables.imagePrefixes.exists(p, ${begins} || (${borders})))`;
 }
 
-function serviceAccountRules({ serviceAccounts }: PodFields, configMap: string): PolicyRules {
+function serviceAccountRules({ serviceAccounts }: PodFields): PolicyRules {
   if (!serviceAccounts) return NO_RULES;
   const pattern = `(p.contains('/') ? ${matches(`(request.namespace + '/' + a)`, 'p')} : ${matches('a', 'p')})`;
   const isAllowed = `a == 'default' || variables.accountPatterns.exists(p, ${pattern})`;
@@ -145,7 +138,6 @@ function serviceAccountRules({ serviceAccounts }: PodFields, configMap: string):
     ruleOf(path.replaceAll(/\W+/g, '_'), `${newValues(path)}.filter(a, !(${isAllowed}))`, {
       path: `spec.${path.replace('{}', '.*')}`,
       what: 'the key "serviceAccounts" does not list this service account',
-      configMap,
     }),
   );
   return {
@@ -167,7 +159,7 @@ function newValues(path: string): string {
 }
 
 /** Annotations without an Ingress have no effect: they are judged when it is enabled. */
-function annotationRules({ ingressAnnotations }: PodFields, configMap: string): PolicyRules {
+function annotationRules({ ingressAnnotations }: PodFields): PolicyRules {
   if (!ingressAnnotations) return NO_RULES;
   const { path, enabled } = ingressAnnotations;
   const isEnabled = `${optional(SPEC, enabled)}.orValue(false)`;
@@ -178,7 +170,6 @@ function annotationRules({ ingressAnnotations }: PodFields, configMap: string): 
   const rule = ruleOf('deniedAnnotations', keys, {
     path: `spec.${path}`,
     what: 'the key "ingressAnnotations" does not list this annotation',
-    configMap,
   });
   const words = limit('ingressAnnotations', DEFAULT_LIST);
   return {

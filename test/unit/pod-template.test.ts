@@ -98,7 +98,22 @@ type Case = readonly [reason: string, resource: Resource, message: string];
 
 const BAD: Readonly<Record<string, readonly Case[]>> = {
   'fields of pods': [
-    ...['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace', 'hostUsers'].map(
+    ...[
+      'hostNetwork',
+      'hostPID',
+      'hostIPC',
+      'shareProcessNamespace',
+      'hostUsers',
+      'securityContext',
+      'automountServiceAccountToken',
+      'serviceAccount',
+      'nodeName',
+      'schedulerName',
+      'ephemeralContainers',
+      'activeDeadlineSeconds',
+      'enableServiceLinks',
+      'resourceClaims',
+    ].map(
       (field): Case => [field, pod('gunicorn', { [field]: true }), `${AT}.${field}: Forbidden: a pod template may not set this field; supported fields: containers, initContainers, volumes, nodeSelector, tolerations, affinity, topologySpreadConstraints, hostAliases, dnsPolicy, dnsConfig, runtimeClassName, priorityClassName, serviceAccountName, terminationGracePeriodSeconds`], // prettier-ignore
     ),
     ['a restart policy', pod('jobs', { restartPolicy: 'OnFailure' }), 'spec.componentPodTemplates.jobs.spec.restartPolicy: Forbidden: a pod template may not set this field; supported fields: containers, initContainers, volumes, nodeSelector, tolerations, affinity, topologySpreadConstraints, hostAliases, dnsPolicy, dnsConfig, runtimeClassName, priorityClassName, serviceAccountName, terminationGracePeriodSeconds'], // prettier-ignore
@@ -138,6 +153,12 @@ const BAD: Readonly<Record<string, readonly Case[]>> = {
     ['a name', metadata({ name: 'x' }), 'spec.componentPodTemplates.nginx.metadata.name: Forbidden: a pod template may not set this field; supported fields: labels, annotations'], // prettier-ignore
   ],
   "the operator's containers": [
+    ...['imagePullPolicy', 'restartPolicy', 'livenessProbe', 'startupProbe'].map(
+      (field): Case => [field, own(field.endsWith('Probe') ? { [field]: { tcpSocket: { port: 9 } } } : { [field]: 'Always' }), field === 'restartPolicy' ? `${OWN}.restartPolicy: Forbidden: a pod template may not set this field; supported fields: name, image, imagePullPolicy, command, args, env, envFrom, volumeMounts, ports, resources, livenessProbe, readinessProbe, startupProbe, securityContext` : `${OWN}.${field}: Forbidden: container "gunicorn": the operator sets ${field}${field === 'imagePullPolicy' ? '; set spec.image.pullPolicy of the AppBench' : ''}; ${TAKES}`], // prettier-ignore
+    ),
+    ...['workingDir', 'stdin', 'volumeDevices', 'terminationMessagePath'].map(
+      (field): Case => [field, own({ [field]: 'x' }), `${OWN}.${field}: Forbidden: a pod template may not set this field; supported fields: name, image, imagePullPolicy, command, args, env, envFrom, volumeMounts, ports, resources, livenessProbe, readinessProbe, startupProbe, securityContext`], // prettier-ignore
+    ),
     ['a program', own({ command: ['sh'] }), `${OWN}.command: Forbidden: container "gunicorn": the operator sets command; ${TAKES}`], // prettier-ignore
     ['arguments', own({ args: ['-x'] }), `${OWN}.args: Forbidden: container "gunicorn": the operator sets args; ${TAKES}`], // prettier-ignore
     ['an image', own({ image: 'evil:1' }), `${OWN}.image: Forbidden: container "gunicorn": the operator sets image; set spec.image of the AppBench; ${TAKES}`], // prettier-ignore
@@ -182,6 +203,9 @@ const BAD: Readonly<Record<string, readonly Case[]>> = {
       ['/./tmp/', '/tmp'],
       ['/usr', '/usr'],
     ] as const).map(([mountPath, folder]): Case => [mountPath, mount({ mountPath }), `${OWN}.volumeMounts[0].mountPath: Invalid value: "${mountPath}": hides ${folder}, ${HIDES}`]), // prettier-ignore
+    ...['mountPropagation', 'subPathExpr', 'recursiveReadOnly'].map(
+      (field): Case => [field, mount({ mountPath: '/a', [field]: 'x' }), `${OWN}.volumeMounts[0].${field}: Forbidden: a pod template may not set this field; supported fields: name, mountPath, subPath, readOnly`], // prettier-ignore
+    ),
     ['a way up', mount({ mountPath: '/a/../home' }), `${OWN}.volumeMounts[0].mountPath: Invalid value: "/a/../home": must not contain ".."`], // prettier-ignore
     ['the volume of the bench again', mount({ name: 'sites', mountPath: '/a' }), `${OWN}.volumeMounts[0].name: Invalid value: "sites": this volume is for the operator's own mounts; this container of gunicorn may mount: volumes of its templates`], // prettier-ignore
     ['the scripts, in a further container', sidecar({ volumeMounts: [{ name: 'scripts', mountPath: '/a' }] }), `${OWN}.volumeMounts[0].name: Invalid value: "scripts": this volume is for the operator's own mounts; this container of gunicorn may mount: volumes of its templates, sites, scratch`], // prettier-ignore
