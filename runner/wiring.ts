@@ -215,7 +215,8 @@ function buildControllers(
             const used = [objectKind(kind.definition, group), ...kind.owns, ...kind.reads];
             return watchConditions(used, watches.broken(FORBIDDEN_SHOWN_MS));
           },
-          validate: (resource) => admit(kind.definition, resource, { group }).problems,
+          validate: (resource) =>
+            admit(kind.definition, resource, { group, isStored: true }).problems,
           remember: (object) => {
             stores.get(kind.definition.kind)?.remember(object);
           },

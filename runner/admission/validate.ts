@@ -164,7 +164,7 @@ function completed(kind: AnyKind, group: string, old: Resource): Resource | unde
   const { object, problems } = admit(
     kind.definition,
     { ...old, ...typeOf(kind, group) },
-    { group },
+    { group, isStored: true },
   );
   return problems.length > 0 ? undefined : object;
 }

@@ -75,11 +75,7 @@ suite('apps and appsJSON are two spellings of one list', () => {
     const both = { apps: list('a'), appsJSON: '["b"]' };
     const CASES: readonly (readonly [what: string, problems: number, spec: Spec, old?: Spec])[] = [
       ['a new bench with two lists', 1, both],
-      [
-        'a new bench with the same list twice',
-        0,
-        { apps: list('a', 'b'), appsJSON: '["a", "b"]' },
-      ],
+      ['a new bench with the same list twice', 0, { apps: list('a', 'b'), appsJSON: '["a", "b"]' }],
       ['a new bench with two empty lists', 0, { apps: [], appsJSON: '[]' }],
       ['appsJSON is added', 0, both, { apps: list('a') }],
       ['apps is added', 0, both, { appsJSON: '["b"]' }],
@@ -91,6 +87,10 @@ suite('apps and appsJSON are two spellings of one list', () => {
     for (const [what, problems, spec, old] of CASES) {
       test(what, () => assert.equal(problemsOf(spec, old), problems));
     }
+    test('what is stored is no change', () => {
+      const bench = aManifest('AppBench', { frameworkVersion: 'version-15', ...both });
+      assert.deepEqual(admit(definitionOf('AppBench'), bench, { isStored: true }).problems, []);
+    });
   });
   test('what is shown of a long value is cut', () => {
     const { problems } = resolveApps({ spec: { appsJSON: 'x'.repeat(10_000) } });

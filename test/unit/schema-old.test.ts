@@ -35,7 +35,7 @@ test('a list of any length is compared in one pass', () => {
     }));
   const found = violations(node, list('b'), 'spec.x', list('a'));
   assert.match(found[0]?.message ?? '', /must have at most 16 items/);
-  ruleProblems(node, list('b'), 'spec.x', list('a'));
+  ruleProblems(node, list('b'), 'spec.x', { old: list('a') });
   assert.ok(reads < 20 * length, `${reads} reads of ${length} names`);
 });
 
@@ -49,7 +49,7 @@ test('an item is that of before by all of its keys, the first where there are se
   ];
   const problems = (...list: readonly object[]): readonly string[] => [
     ...violations(node, list, 'x', old).map(({ path }) => path),
-    ...ruleProblems(node, list, 'x', old).map(({ message }) => message),
+    ...ruleProblems(node, list, 'x', { old }).map(({ message }) => message),
   ];
   assert.deepEqual(problems({ name: 'too-long', port: 2, value: 'b' }), []);
   assert.equal(problems({ name: 'too-long', port: 2, value: 'c' }).length, 1);

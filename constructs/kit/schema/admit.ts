@@ -31,6 +31,8 @@ export interface AdmitOptions {
   readonly group?: string;
   /** The object as it is stored, where this is an update: transition rules compare with it. */
   readonly old?: Resource;
+  /** Whether the object is as it is stored: rules about a change or a creation say nothing of it. @default false */
+  readonly isStored?: boolean;
 }
 
 /**
@@ -42,7 +44,7 @@ export interface AdmitOptions {
 export function admit(
   definition: KindDefinition,
   object: object,
-  { group = DEFAULT_API_GROUP, old }: AdmitOptions = {},
+  { group = DEFAULT_API_GROUP, old, isStored = false }: AdmitOptions = {},
 ): AdmitResult {
   const root = compiled(definition);
   const { apiVersion, kind, metadata, spec, status, ...rest } = object as Readonly<
@@ -63,7 +65,7 @@ export function admit(
   ];
   if (!found.some((problem) => problem.blocking)) {
     found.push(
-      ...ruleProblems(root, evaluated, '', before).map((problem) => ({
+      ...ruleProblems(root, evaluated, '', { old: before, isStored }).map((problem) => ({
         ...problem,
         blocking: false,
       })),

@@ -12,6 +12,8 @@ export interface Rule {
   readonly at: string;
   /** Whether the rule speaks about a change: it is skipped where there was no value before. */
   readonly transition: boolean;
+  /** Whether it speaks about a change or a creation: what is stored already is none. */
+  readonly ofChange: boolean;
   /** What is wrong, or undefined where the rule holds. `old` counts only for a transition rule. */
   violation(self: unknown, old: unknown): string | undefined;
 }
@@ -30,6 +32,7 @@ export function compileRule(declared: RuleAt): Rule {
   return {
     at: fieldPath ?? '',
     transition: readsOld && !optionalOldSelf,
+    ofChange: readsOld,
     violation(self, old) {
       const oldSelf = optionalOldSelf ? Optional.of(old) : old;
       try {

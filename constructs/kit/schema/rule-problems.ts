@@ -5,40 +5,57 @@ import { fieldNode, fieldPath, type SchemaNode } from './node.js';
 import { oldField, oldItems } from './old-value.js';
 import { quoted } from './quote.js';
 
+/** What a value was before. */
+export interface Before {
+  readonly old?: unknown;
+  /** Whether the value is as it is stored, which is no change. */
+  readonly isStored?: boolean;
+}
+
 /**
  * The validation rules that a value breaks. Transition rules run where an old value exists;
- * the others are skipped where it is unchanged.
+ * the others are skipped where it is unchanged. Of a stored value, rules about changes are skipped.
  */
 export function ruleProblems(
   node: SchemaNode,
   value: unknown,
   path: string,
-  old?: unknown,
+  before: Before = {},
 ): Problem[] {
   if (!node.ruled) return [];
-  const found = own(node, value, path, old);
+  const { old } = before;
+  const found = own(node, value, path, before);
   if (Array.isArray(value) && node.item) {
-    const before = oldItems(node, old);
+    const oldOf = oldItems(node, old);
     for (const [i, item] of value.entries()) {
-      found.push(...ruleProblems(node.item, item, `${path}[${i}]`, before(item)));
+      found.push(
+        ...ruleProblems(node.item, item, `${path}[${i}]`, { ...before, old: oldOf(item) }),
+      );
     }
   } else if (isObject(value)) {
     for (const [name, field] of Object.entries(value)) {
       const child = fieldNode(node, name);
-      if (child)
-        found.push(...ruleProblems(child, field, fieldPath(path, name), oldField(old, name)));
+      if (!child) continue;
+      const inner = { ...before, old: oldField(old, name) };
+      found.push(...ruleProblems(child, field, fieldPath(path, name), inner));
     }
   }
   return found;
 }
 
-function own(node: SchemaNode, value: unknown, path: string, old: unknown): Problem[] {
+function own(
+  node: SchemaNode,
+  value: unknown,
+  path: string,
+  { old, isStored = false }: Before,
+): Problem[] {
   if (node.rules.length === 0) return [];
   const unchanged = old !== undefined && equal(old, value);
   const self = celValue(node, value);
   const oldSelf = old === undefined ? undefined : celValue(node, old);
   return node.rules.flatMap((rule) => {
     if (rule.transition ? old === undefined : unchanged) return [];
+    if (isStored && rule.ofChange) return [];
     const what = rule.violation(self, oldSelf);
     if (what === undefined) return [];
     // From Kubernetes 1.35 on; earlier versions name the type in place of the value.
