@@ -96,8 +96,15 @@ const problemsOf = (manifest: Manifest): readonly string[] =>
 const hasValidName = ({ metadata }: Manifest): boolean =>
   metadata['name'] === String(metadata['name']).toLowerCase();
 
+/** One refused manifest of each kind: the API server and `admit` are compared on all in api/admission. */
+const SOME = [
+  ...new Map(
+    REFUSED.filter(([, manifest]) => hasValidName(manifest)).map((one) => [one[1].kind, one]),
+  ).values(),
+];
+
 describe('the webhook refuses what an older schema admits, with the same message', () => {
-  for (const [reason, manifest] of REFUSED.filter(([, refused]) => hasValidName(refused))) {
+  for (const [reason, manifest] of SOME) {
     test(`${reason} (${manifest.kind})`, async () => {
       assert.deepEqual(await refusalOf(manifest), problemsOf(manifest));
     });

@@ -253,7 +253,12 @@ export class World {
   }
 
   private async delete(): Promise<void> {
-    for (const live of await this.resources.of(this.namespace, performance.now())) {
+    const all = await this.resources.of(this.namespace, performance.now());
+    // A bench without its finalizer would be gone at once, and its site could not be dropped.
+    const benchLast = [...all].sort(
+      (a, b) => Number(a.kind === 'AppBench') - Number(b.kind === 'AppBench'),
+    );
+    for (const live of benchLast) {
       await this.cluster.delete(live.kind, this.namespace, live.metadata.name);
     }
   }

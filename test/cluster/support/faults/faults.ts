@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { objectKind } from '../../../../constructs/kit/definition.js';
 import { DEFINITIONS } from '../../../../constructs/registry.js';
+import { dropped, first, when } from '../../../../testbed/fault-proxy/faults.js';
 import { LateKinds, type Mode } from '../late-kinds.js';
 import { OPERATIONS, type Operation } from '../world.js';
 import {
@@ -25,6 +26,7 @@ const LIFE_MS = 4_000;
 /** Longer than it takes an operator to notice. */
 const AWAY_MS = 5_000;
 const ODD = { 'app.kubernetes.io/instance': 'x' };
+const OPTIONAL = /^\/apis\/(keda|cert-manager|k8s\.mariadb|monitoring)/;
 const BEFORE_DELETION = OPERATIONS.filter((operation) => operation !== 'delete');
 
 export const NONE: Fault = {
@@ -144,12 +146,11 @@ const SERVER_AWAY: Fault = {
 };
 
 const DISCOVERY_FAILS: Fault = {
-  name: 'the optional APIs cannot be found out',
+  name: 'the optional APIs cannot be found out at first',
   moments: 1,
   inject: async (stage, operation) => {
     await stage.end('SIGTERM');
-    stage.proxy.rule = ({ path }) =>
-      /^\/apis\/(keda|cert-manager|k8s\.mariadb|monitoring)/.test(path) ? 'drop' : undefined;
+    stage.proxy.rule = when(({ path }) => OPTIONAL.test(path), first(3, dropped));
     await stage.start();
     await stage.world.begin(operation);
     await stage.world.done(operation);

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { OPERATOR } from '../../constructs/kit/operator-identity.js';
-import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSite } from './support/builders.js';
-import { kubectlMessage } from './support/kubectl-message.js';
-import type { Manifest } from './support/objects.js';
-import { applyPolicies } from './support/policies.js';
+import { type Cluster, startCluster } from '../cluster/harness.js';
+import { aBench, aSite } from '../cluster/support/builders.js';
+import { kubectlMessage } from '../cluster/support/kubectl-message.js';
+import type { Manifest } from '../cluster/support/objects.js';
+import { applyPolicies } from '../cluster/support/policies.js';
 
 const NAMESPACE = 'shop';
 const NGINX = 'nginx.ingress.kubernetes.io';
