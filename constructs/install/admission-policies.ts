@@ -14,7 +14,7 @@ export interface AdmissionPoliciesProps {
   /** The operator's own namespace, with the ConfigMap of the limits. */
   readonly namespace: string;
   readonly apiGroup: string;
-  /** The namespaces that the operator works in, which alone are judged. @default all */
+  /** The namespaces that the operator works in, which alone are checked. @default all */
   readonly watchNamespaces?: readonly string[] | undefined;
   readonly kinds: readonly Pick<AnyKind, 'definition' | 'podFields'>[];
 }

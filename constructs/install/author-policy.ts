@@ -14,9 +14,9 @@ import {
 import type { PolicyRules, Variable, Validation } from './policy.js';
 
 /**
- * Who may set the fields by which an author decides about pods: a change is judged as if its author created
+ * Who may set the fields by which an author decides about pods: a change is checked as if its author created
  * such a pod. So it takes the right to create pods, and to get the Secrets and ConfigMaps that it names.
- * Only what a change sets is judged: controllers, and the operator itself, have no need of these rights.
+ * Only what a change sets is checked: controllers, and the operator itself, have no need of these rights.
  */
 export function authorRules({ shapes = [], names = [] }: PodFields): PolicyRules {
   const named = [...singleNames(names), ...nestedNames(names)];
@@ -102,12 +102,12 @@ function newNames(path: string, sentBy: readonly string[]): string {
   }
   // With its key: another key of the same Secret is another content.
   const reference = path.replace(/[.](name|claimName)$/, '');
-  const judged = [reference, ...sentBy].map(isChanged).join(' || ');
+  const checked = [reference, ...sentBy].map(isChanged).join(' || ');
   const value = optional(SPEC, path);
-  return `${value}.hasValue() && (${judged}) ? [${value}.value()] : []`;
+  return `${value}.hasValue() && (${checked}) ? [${value}.value()] : []`;
 }
 
-/** The fields in lists of lists. A changed value of their map is judged as a whole, as a pod is. */
+/** The fields in lists of lists. A changed value of their map is checked as a whole, as a pod is. */
 function nestedNames(names: readonly NamingField[]): readonly Named[] {
   const nested = Map.groupBy(
     names.filter((field) => !isSingle(field)),

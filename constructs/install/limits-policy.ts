@@ -15,7 +15,7 @@ const DEFAULT_LIST = 'default';
 
 /**
  * What no author may set unless the administrator of the cluster allows it, in the ConfigMap with the limits:
- * images of any registry, service accounts, and annotations of an Ingress. Only what a change sets is judged.
+ * images of any registry, service accounts, and annotations of an Ingress. Only what a change sets is checked.
  */
 export function limitRules(fields: PodFields): PolicyRules {
   const parts = [imageRules(fields), serviceAccountRules(fields), annotationRules(fields)];
@@ -158,15 +158,15 @@ function newValues(path: string): string {
   return `${optional(SPEC, head)}.orValue({}).filter(k, ${at(SPEC)}.hasValue() && ${at(SPEC)} != ${at(BEFORE)}).map(k, ${at(SPEC)}.value())`;
 }
 
-/** Annotations without an Ingress have no effect: they are judged when it is enabled. */
+/** Annotations without an Ingress have no effect: they are checked when it is enabled. */
 function annotationRules({ ingressAnnotations }: PodFields): PolicyRules {
   if (!ingressAnnotations) return NO_RULES;
   const { path, enabled } = ingressAnnotations;
   const isEnabled = `${optional(SPEC, enabled)}.orValue(false)`;
   const at = (root: string): string => `${optional(root, path)}[?k]`;
-  const judged = `(${isChanged(enabled)} || ${at(SPEC)} != ${at(BEFORE)})`;
+  const checked = `(${isChanged(enabled)} || ${at(SPEC)} != ${at(BEFORE)})`;
   const isAllowed = `k in variables.annotations || variables.annotationPatterns.exists(p, ${matches('k', 'p')})`;
-  const keys = `!${isEnabled} ? [] : ${optional(SPEC, path)}.orValue({}).filter(k, ${judged} && !(${isAllowed}))`;
+  const keys = `!${isEnabled} ? [] : ${optional(SPEC, path)}.orValue({}).filter(k, ${checked} && !(${isAllowed}))`;
   const rule = ruleOf('deniedAnnotations', keys, {
     path: `spec.${path}`,
     what: 'the key "ingressAnnotations" does not list this annotation',

@@ -80,7 +80,7 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   /** Values of the spec that are legal but seldom intended: warnings at admission. @default none */
   admissionWarnings?(resource: R, reader: ClusterReader): readonly Problem[];
   /**
-   * The fields by which an author decides about pods. Without an edit elsewhere, the API server judges who may
+   * The fields by which an author decides about pods. Without an edit elsewhere, the API server checks who may
    * set them. @default none
    */
   readonly podFields?: PodFields;

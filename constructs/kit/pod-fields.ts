@@ -1,6 +1,6 @@
 /**
  * The fields of a spec by which its author decides about pods. The admission policies of an installation are
- * made of them: the API server judges a change of one as if the author created such a pod.
+ * made of them: the API server checks a change of one as if the author created such a pod.
  *
  * Paths begin below `spec`. `[]` stands for each item of a list, `{}` for each value of a map, such as
  * `siteConfig[].valueFrom.secretKeyRef.name`.

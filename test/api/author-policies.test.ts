@@ -223,7 +223,7 @@ describe('who shapes pods may create them', () => {
   });
 });
 
-describe('only what a change sets is judged', () => {
+describe('only what a change sets is checked', () => {
   const given = { ...external('db'), ...sidecar({ envFrom: [{ secretRef: { name: 'one' } }] }), siteConfig: [{ key: 'k', ...fromSecret('one') }] }; // prettier-ignore
   before(async () => {
     await cluster.apply(NAMESPACE, bench(given), siteWith({ sso }));
@@ -260,7 +260,7 @@ describe('only what a change sets is judged', () => {
     'another host that it is sent to': external('evil.example.com'),
   };
   for (const [what, spec] of Object.entries(OTHERS)) {
-    test(`a Secret that is named already is judged again: ${what}`, async () => {
+    test(`a Secret that is named already is checked again: ${what}`, async () => {
       assert.match(await apply('author', changed(spec)), APPLIED);
       assert.match(await apply('creator', changed(spec)), /forbidden: .*you may not get/);
     });

@@ -131,7 +131,7 @@ describe('by default', () => {
     const annotations = { [`${NGINX}/server-snippet`]: 'x' };
     assert.match(await create(site({ ingress: { annotations } })), CREATED);
   });
-  test('an annotation that waits for its Ingress is judged when that is enabled', async () => {
+  test('an annotation that waits for its Ingress is checked when that is enabled', async () => {
     const annotations = { [`${NGINX}/server-snippet`]: 'x' };
     await cluster.apply(NAMESPACE, aSite('waiting', { bench: 'b', ingress: { annotations } }));
     await assert.rejects(

@@ -16,7 +16,7 @@ const PAGE = 'docs/security/admission-policies.md';
 const NO_POD: Readonly<Record<string, string>> = {
   'benchRef.name': 'an AppBench',
   'siteRef.name': 'an AppSite',
-  'restoreFrom.backupRef.name': 'a SiteBackup, whose author was judged',
+  'restoreFrom.backupRef.name': 'a SiteBackup, whose author was checked',
   'ingress.tls.secretName': 'the ingress controller reads it',
   'dbConfig.mariadbRef.name': 'a MariaDB, whose grant is asked',
   'dbConfig.clusterRef.name': 'a Cluster, whose grant is asked',
