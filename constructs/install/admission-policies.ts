@@ -68,6 +68,8 @@ export class AdmissionPolicies extends Construct {
               apiVersions: [API_VERSION],
               operations: ['CREATE', 'UPDATE'],
               resources: [plural],
+              // The API server's default, so that an apply of the same manifest changes nothing.
+              scope: '*',
             },
           ],
         },

@@ -310,8 +310,8 @@ describe('a host name that another site has', () => {
     const changed = async (old: object, now: object, reader = both) => {
       const one = { kind: 'AppSite', spec: { ...own, ...now }, old: { ...own, ...old } };
       const { allowed, status } = await validated(one, reader);
-      const causes = (status as { details?: { causes?: { field: string }[] } } | undefined)?.details
-        ?.causes;
+      const { details } = (status ?? {}) as { details?: { causes?: { field: string }[] } };
+      const causes = details?.causes;
       return { allowed, fields: causes?.map(({ field }) => field) };
     };
 

@@ -16,7 +16,7 @@ function aJob(live: Partial<Child>, words?: string) {
   const plan = aPlan([[{ kind: 'Job', name: 's-init', annotations }]]);
   const [planned] = plannedOf(plan);
   assert.equal(planned && kindId(planned.kind), 'batch/v1/Job');
-  const child = { id: planned?.id, kind: planned?.kind, run: 'wanted', ...live } as Child;
+  const child = { id: planned?.id, kind: planned?.kind, taskHash: 'wanted', ...live } as Child;
   const healthChecker = new HealthChecker({
     children: { get: () => child } as unknown as ChildCache,
     podDiagnostics: { explain: () => Promise.resolve({ why: words }) } as never,
