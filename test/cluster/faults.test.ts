@@ -35,6 +35,8 @@ import {
 const WORLDS = 10;
 /** Worlds that go through their operations side by side. */
 const CONCURRENCY = 4;
+/** Longer than a change of a status that is not urgent is postponed. */
+const QUIET_MS = 7_000;
 
 const given = process.env['FAULTS'] ?? '';
 const [seedText = '', onlyText] = given === 'each' ? [] : given.split(':');
@@ -111,15 +113,29 @@ async function tryOne(one: Stage, sample: Sample): Promise<Operation> {
   return operation;
 }
 
+/** The writes that have arrived at the proxy of a stage. */
+function writesOf({ proxy }: Stage): readonly string[] {
+  return proxy.calls.filter((call) => !/^(GET|WATCH|GET-ONE) |\/(events|leases)/.test(call));
+}
+
+/** Waits until there is no write for longer than one of a status may be postponed. */
+async function untilQuiet(one: Stage): Promise<void> {
+  let before = { count: writesOf(one).length, at: performance.now() };
+  await cluster.until('no writes for a while', () => {
+    const count = writesOf(one).length;
+    if (count !== before.count) before = { count, at: performance.now() };
+    return Promise.resolve(performance.now() - before.at > QUIET_MS);
+  });
+}
+
 /** An operator that starts has nothing to do. */
 async function isAtRest(one: Stage): Promise<void> {
+  await untilQuiet(one);
   await one.end('SIGTERM');
-  const before = one.proxy.calls.length;
+  const before = writesOf(one).length;
   await (await one.start()).logged('caches are filled');
   await sleep(3_000);
-  const written = one.proxy.calls
-    .slice(before)
-    .filter((call) => !/^(GET|WATCH|GET-ONE) |\/(events|leases)/.test(call));
+  const written = writesOf(one).slice(before);
   assert.deepEqual(written, [], 'nothing is left to do for the next operator');
 }
 

@@ -1,3 +1,4 @@
+import type { Call } from '../../../../testbed/fault-proxy/call.js';
 import {
   afterFirst,
   answered,
@@ -15,6 +16,7 @@ import {
   split,
   stale,
   watches,
+  when,
   writes,
 } from '../../../../testbed/fault-proxy/faults.js';
 import * as watch from '../../../../testbed/fault-proxy/watch-faults.js';
@@ -68,6 +70,8 @@ const RETRY_AFTER: Readonly<Record<string, string>> = {
   text: 'soon',
 };
 
+/** A deletion that is refused so would be one of an object that does not exist. */
+const isApply = ({ query }: Call): boolean => query.has('fieldManager');
 /** Each list fails twice. */
 const twice = (rule: Rule): Rule => lists(first(2, rule));
 /** Each write fails the first time. */
@@ -129,9 +133,13 @@ export const ANSWERS_TO_WRITES: CallFaults = () => [
     rule: once(replaced(text)),
   })),
   { what: 'writes carried out and answered with 504', rule: once(replaced('late', 504)) },
-  ...[302, 401, 403, 404, 409, 500, 502, 503, 504].map((status) => ({
+  ...[302, 401, 403, 500, 502, 503, 504].map((status) => ({
     what: `writes refused with ${status}`,
     rule: once(refused(status)),
+  })),
+  ...[404, 409].map((status) => ({
+    what: `applies refused with ${status}`,
+    rule: when(isApply, once(refused(status))),
   })),
   ...each(RETRY_AFTER, (retryAfter, name) => ({
     what: `writes refused with 429 and Retry-After ${name}`,
