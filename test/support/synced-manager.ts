@@ -30,7 +30,7 @@ const peak = Math.round(process.resourceUsage().maxRSS / 1_024);
 process.stdout.write(JSON.stringify({ peak, found }));
 process.exit();
 
-/** Whether the caches have the object: one that is invalid is there, and its read says so. */
+/** Whether the caches have the object. A read of an invalid object throws: it is there. */
 function isCached(kind: string): boolean {
   try {
     return reader?.get(kind, namespace, name, () => true) !== undefined;
