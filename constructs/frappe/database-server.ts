@@ -2,8 +2,7 @@ import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { DatabaseSettings, Resources, Storage } from '../kit/api.js';
 import { hashOf } from '../kit/json/hash.js';
-import { childLabels } from '../kit/labels.js';
-import { retention } from '../kit/deletion-policy.js';
+import { dataLabels } from '../kit/deletion-policy.js';
 import type { Resource } from '../kit/object.js';
 import { DATABASE_REQUESTS } from './default-resources.js';
 import { DEFAULT_PORTS, type BenchModel } from './bench-model.js';
@@ -114,7 +113,7 @@ export class DatabaseServer extends Construct {
       name,
       namespace,
       component: COMPONENT,
-      labels: retention(owner),
+      labels: dataLabels(owner, COMPONENT),
       ports: { [provider]: DEFAULT_PORTS[provider] },
       publishNotReadyAddresses: true,
     });
@@ -131,7 +130,7 @@ export class DatabaseServer extends Construct {
       metadata: {
         name,
         namespace,
-        labels: { ...childLabels(owner, COMPONENT), ...retention(owner) },
+        labels: dataLabels(owner, COMPONENT),
       },
       spec: {
         serviceName: name,

@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
-import { retention } from '../kit/deletion-policy.js';
+import { dataLabels } from '../kit/deletion-policy.js';
 import { metadataKeysOf } from '../kit/metadata-keys.js';
 import type { Resource } from '../kit/object.js';
 
@@ -32,8 +32,7 @@ export class GeneratedSecret extends Construct {
         namespace,
         labels: {
           ...props.labels,
-          ...childLabels(owner, props.component),
-          ...(props.retained ? retention(owner) : {}),
+          ...(props.retained ? dataLabels : childLabels)(owner, props.component),
         },
         annotations: { [metadataKeysOf(owner).generate]: JSON.stringify(props.keys) },
       },

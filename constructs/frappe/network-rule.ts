@@ -4,7 +4,7 @@ import type { NetworkPeer } from '../api/bench.js';
 import { KEDA_OPERATOR } from '../integrations/keda/index.js';
 import { OPERATOR_SELECTOR } from '../kit/operator-identity.js';
 import { childLabels, COMPONENT_LABEL } from '../kit/labels.js';
-import { retention } from '../kit/deletion-policy.js';
+import { dataLabels } from '../kit/deletion-policy.js';
 import type { Resource } from '../kit/object.js';
 import { NAMESPACE_NAME } from '../kit/well-known.js';
 import type { BenchModel } from './bench-model.js';
@@ -113,7 +113,7 @@ export class NetworkRule extends Construct {
       metadata: {
         name,
         namespace: bench.namespace,
-        labels: { ...childLabels(owner, 'network'), ...(retained ? retention(owner) : {}) },
+        labels: retained ? dataLabels(owner, 'network') : childLabels(owner, 'network'),
       },
       spec: {
         podSelector,

@@ -14,7 +14,7 @@ export interface PodServiceProps {
   readonly component: string;
   /** The ports by name; each is the port of the pods too. */
   readonly ports: Readonly<Record<string, number>>;
-  /** Labels beside those of every child. */
+  /** @default those of every child */
   readonly labels?: Readonly<Record<string, string>>;
   readonly sessionAffinity?: 'ClientIP';
   /** Whether its name has the addresses of the pods, instead of one of its own. @default false */
@@ -32,7 +32,7 @@ export class PodService extends k8s.KubeService {
     const { owner, name, namespace, component, sessionAffinity, publishNotReadyAddresses } = props;
     const { workload = name, headless } = props;
     super(scope, id, {
-      metadata: { name, namespace, labels: { ...childLabels(owner, component), ...props.labels } },
+      metadata: { name, namespace, labels: props.labels ?? childLabels(owner, component) },
       spec: {
         selector: selectorLabels({ owner, name: workload }),
         ...(headless ? { clusterIp: 'None' } : {}),

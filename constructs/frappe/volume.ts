@@ -1,8 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { Storage } from '../kit/api.js';
-import { childLabels } from '../kit/labels.js';
-import { retention } from '../kit/deletion-policy.js';
+import { dataLabels } from '../kit/deletion-policy.js';
 import type { Resource } from '../kit/object.js';
 
 export interface VolumeProps {
@@ -27,7 +26,7 @@ export class Volume extends Construct {
       metadata: {
         name,
         ...(namespace ? { namespace } : {}),
-        labels: { ...childLabels(owner, component), ...retention(owner) },
+        labels: dataLabels(owner, component),
       },
       spec: {
         accessModes: [accessMode],

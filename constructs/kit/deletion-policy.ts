@@ -1,3 +1,4 @@
+import { childLabels, INSTANCE_LABEL } from './labels.js';
 import type { Resource } from './object.js';
 import { metadataKeysOf } from './metadata-keys.js';
 import { skipsCleanup } from './annotations.js';
@@ -7,9 +8,11 @@ export function retainsData(resource: Resource<{ readonly deletionPolicy: string
   return resource.spec.deletionPolicy !== 'Delete' || skipsCleanup(resource);
 }
 
-/** The label of a child that holds data: whether it outlives its resource. */
-export function retention(
+/** Labels of a child that holds data: whether it outlives its resource, and none that a GitOps tool tracks. */
+export function dataLabels(
   resource: Resource<{ readonly deletionPolicy: string }>,
+  component: string,
 ): Record<string, string> {
-  return { [metadataKeysOf(resource).retain]: String(retainsData(resource)) };
+  const { [INSTANCE_LABEL]: _tracked, ...labels } = childLabels(resource, component);
+  return { ...labels, [metadataKeysOf(resource).retain]: String(retainsData(resource)) };
 }

@@ -6,6 +6,11 @@ export const MANAGED_BY = 'app-operator';
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 /** On everything that the operator makes, pods included: which part of a bench or a site it is. */
 export const COMPONENT_LABEL = 'app.kubernetes.io/component';
+/**
+ * On what a bench or a site owns. Argo CD takes an object with this label for one of its application of that
+ * name, and prunes it unless it has an owner: data, which outlives its owner, never has it.
+ */
+export const INSTANCE_LABEL = 'app.kubernetes.io/instance';
 
 /** Value of the owner label: kinds have no dots, so it is unambiguous; at most 63 characters. */
 export function ownerValue(resource: Pick<Resource, 'kind' | 'metadata'>): string {
@@ -16,7 +21,7 @@ export function ownerValue(resource: Pick<Resource, 'kind' | 'metadata'>): strin
 export function childLabels(resource: Resource, component: string): Record<string, string> {
   return {
     'app.kubernetes.io/name': 'frappe',
-    'app.kubernetes.io/instance': resource.metadata.name,
+    [INSTANCE_LABEL]: resource.metadata.name,
     [COMPONENT_LABEL]: component,
     [MANAGED_BY_LABEL]: MANAGED_BY,
     [metadataKeysOf(resource).owner]: ownerValue(resource),

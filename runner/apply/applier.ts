@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Waiting } from '../../constructs/kit/errors.js';
+import { INSTANCE_LABEL } from '../../constructs/kit/labels.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
@@ -292,7 +293,12 @@ export class Applier {
           query: { fieldManager: FIELD_MANAGER },
           contentType: MERGE_PATCH,
           body: {
-            metadata: { uid, labels: { [metadataKeys.retain]: 'true' }, ownerReferences: null },
+            metadata: {
+              uid,
+              // Data that no plan has since an earlier release may have that label still.
+              labels: { [metadataKeys.retain]: 'true', [INSTANCE_LABEL]: null },
+              ownerReferences: null,
+            },
             ...(spec ? { spec } : {}),
           },
         },

@@ -2,7 +2,7 @@ import { defined } from '../../constructs/kit/json/defined.js';
 import { equal } from '../../constructs/kit/json/equal.js';
 import { hashOf } from '../../constructs/kit/json/hash.js';
 import { healthOf, invalid, type Health } from '../../constructs/kit/health.js';
-import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { INSTANCE_LABEL, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import { groupOf, joined, type KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
@@ -232,7 +232,7 @@ export function createOnlyKeys(metadataKeys: MetadataKeys) {
   return {
     labels: [
       'app.kubernetes.io/name',
-      'app.kubernetes.io/instance',
+      INSTANCE_LABEL,
       'app.kubernetes.io/component',
       MANAGED_BY_LABEL,
       metadataKeys.owner,

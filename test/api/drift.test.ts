@@ -268,7 +268,7 @@ describe('fields of another manager', () => {
     for (const [kind, name] of targets) {
       await restored(kind, name, () =>
         cluster.patch(kind, namespace, name, {
-          metadata: { labels: { 'app.kubernetes.io/instance': 'x' } },
+          metadata: { labels: { 'app.kubernetes.io/component': 'x' } },
         }),
       );
       const { metadata } = await cluster.the(kind, namespace, name);

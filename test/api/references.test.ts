@@ -238,11 +238,11 @@ describe('references', { concurrency: true }, () => {
         return metadata.uid !== job.metadata.uid;
       });
       await settled();
-      const label = 'app.kubernetes.io/instance';
+      const label = 'app.kubernetes.io/component';
       await cluster.patch('Secret', namespace, name, { metadata: { labels: { [label]: 'x' } } });
       await cluster.until('the Secret is repaired', async () => {
         const { metadata } = await cluster.the('Secret', namespace, name);
-        return metadata.labels?.[label] === 'gs';
+        return metadata.labels?.[label] === 'admin-password';
       });
       assert.deepEqual(await valueOf(name), data);
     });

@@ -220,6 +220,21 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
     }
   });
 
+  await t.test('takes the label that Argo CD tracks from all that has no owner', async () => {
+    const tracked = (objects: ReadonlyMap<string, Live>): readonly string[] =>
+      [...objects]
+        .filter(([, { metadata }]) => (metadata.ownerReferences ?? []).length === 0)
+        .filter(([, { metadata }]) => metadata.labels?.['app.kubernetes.io/instance'] !== undefined)
+        .map(([name]) => name)
+        .sort();
+    const data = ['PersistentVolumeClaim/b-db-data', 'Secret/b-db-root', 'StatefulSet/b-db'];
+    assert.deepEqual(
+      tracked(old).filter((name) => data.includes(name)),
+      data,
+    );
+    assert.deepEqual(tracked(await state()), []);
+  });
+
   await t.test('restarts the pods of each workload once, under their labels', async () => {
     const now = await state();
     const changed = [...old].filter(([name, object]) => {
@@ -237,11 +252,18 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
   });
 });
 
-/** The status of a resource. This release words the messages of conditions in another way. */
+/**
+ * The status of a resource. This release words the messages of conditions in another way, and adds the image
+ * and the last migration to the hash sooner or later.
+ */
 function withoutMessages(live: Live | undefined): unknown {
   const status = at(live, 'status') as Record<string, unknown> | undefined;
   const conditions = (status?.['conditions'] ?? []) as readonly Record<string, unknown>[];
-  return { ...status, conditions: conditions.map((one) => ({ ...one, message: '' })) };
+  return {
+    ...status,
+    documentHash: '',
+    conditions: conditions.map((one) => ({ ...one, message: '' })),
+  };
 }
 
 /**

@@ -594,8 +594,8 @@ const REMOVAL: readonly Mutation[] = [
     item: 'removal',
     breaks: 'volumes have no label `retain`',
     file: 'constructs/frappe/volume.ts',
-    find: '...childLabels(owner, component), ...retention(owner)',
-    replace: "...childLabels(owner, component), ...(name === '' ? retention(owner) : {})",
+    find: 'dataLabels(owner, component)',
+    replace: "name === '' ? dataLabels(owner, component) : {}",
     fails: [
       {
         file: 'e2e/removal',

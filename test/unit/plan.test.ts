@@ -5,7 +5,7 @@ import type { Construct } from 'constructs';
 import { bench } from '../../constructs/kinds/bench/index.js';
 
 import { childLabels } from '../../constructs/kit/labels.js';
-import { retention } from '../../constructs/kit/deletion-policy.js';
+import { dataLabels } from '../../constructs/kit/deletion-policy.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
 import type { AnyKind } from '../../constructs/registry.js';
@@ -211,7 +211,7 @@ describe('what of a Job or a generated Secret is ours', () => {
 
   test('is every label that a child gets', () => {
     const retained = { ...BENCH, spec: { deletionPolicy: 'Retain' } };
-    const all = { ...childLabels(BENCH, 'c'), ...retention(retained) };
+    const all = { ...childLabels(BENCH, 'c'), ...dataLabels(retained, 'c') };
     const ours: readonly string[] = createOnlyKeys(METADATA_KEYS).labels;
     assert.deepEqual(
       Object.keys(all).filter((key) => !ours.includes(key)),

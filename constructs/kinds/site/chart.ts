@@ -20,8 +20,7 @@ import type { Resources } from '../../kit/api.js';
 import type { DatabaseOperator } from '../../kit/database-operator.js';
 import { hashOf } from '../../kit/json/hash.js';
 import type { ChartProps } from '../../kit/kind.js';
-import { childLabels } from '../../kit/labels.js';
-import { retainsData, retention } from '../../kit/deletion-policy.js';
+import { dataLabels, retainsData } from '../../kit/deletion-policy.js';
 import { benchNames, siteNames } from '../../kit/names.js';
 import { Stage } from '../../kit/synth.js';
 import type { AppSite } from '../../api/site.js';
@@ -126,7 +125,7 @@ export class SiteChart extends Chart {
     const { bench, data } = inputs;
     const { database } = data;
     const name = siteNames(site.metadata.name).database;
-    const labels = { ...childLabels(site, 'database'), ...retention(site) };
+    const labels = dataLabels(site, 'database');
     if (bench.operatorServer) {
       this.databaseOperator?.addDatabase({
         chart: this,

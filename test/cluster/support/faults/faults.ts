@@ -25,7 +25,7 @@ const LATE_MS = 1_500;
 const LIFE_MS = 4_000;
 /** Longer than it takes an operator to notice. */
 const AWAY_MS = 5_000;
-const ODD = { 'app.kubernetes.io/instance': 'x' };
+const ODD = { 'app.kubernetes.io/component': 'x' };
 const OPTIONAL = /^\/apis\/(keda|cert-manager|k8s\.mariadb|monitoring)/;
 const BEFORE_DELETION = OPERATIONS.filter((operation) => operation !== 'delete');
 
