@@ -10,6 +10,12 @@ import type { PolicyRules } from './policy.js';
 
 const API = 'admissionregistration.k8s.io/v1';
 
+/** Updates of metadata, and so of finalizers, pass whatever is stored. */
+const SPEC_CHANGES = {
+  name: 'spec-changes',
+  expression: 'oldObject == null || object.?spec != oldObject.?spec',
+};
+
 export interface AdmissionPoliciesProps {
   /** The operator's own namespace, with the ConfigMap of the limits. */
   readonly namespace: string;
@@ -73,6 +79,7 @@ export class AdmissionPolicies extends Construct {
             },
           ],
         },
+        matchConditions: [SPEC_CHANGES],
         variables: rules.variables,
         validations: rules.validations.map((rule) => ({ ...rule, reason: 'Forbidden' })),
       },
