@@ -75,7 +75,7 @@ function containerRule(path: string): LimitRule {
   });
 }
 
-/** Of a map of annotations, or of each template's: those that turn a profile off. */
+/** Annotations of pods, or of the pods of each template, with a profile that restricts nothing. */
 function annotationRule(path: string): LimitRule {
   const found = repetition(path);
   const isDenied = (at: (root: string) => string, key: string): string =>

@@ -56,7 +56,7 @@ const further = (kind: Kind, field: string, securityContext: unknown): Manifest 
 const profiled = (kind: Kind, profile: string): Manifest =>
   kind({ podTemplate: { annotations: { [APP_ARMOR]: profile } } });
 const OWN = 'spec[.]security[.]securityContext: forbidden: ';
-/** What nobody may set without a word of the administrator, with a part of the message. */
+/** What no author may set without a word of the administrator, with a part of the message. */
 const BEYOND_RESTRICTED: readonly (readonly [what: string, Manifest, RegExp])[] = [
   ['own escalation', hardened({ allowPrivilegeEscalation: true }), new RegExp(`${OWN}"allowPriv`)],
   [
