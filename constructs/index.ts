@@ -5,7 +5,12 @@
 export { Bench, type BenchProps, type Emit, type Metadata } from './preview/bench.js';
 export { Site, type SiteProps } from './preview/site.js';
 export { ManifestError, nameOf, problemLine } from './preview/manifest-error.js';
-export { preview, type Preview, type PreviewOptions } from './preview/preview.js';
+export {
+  preview,
+  type ClusterObjects,
+  type Preview,
+  type PreviewOptions,
+} from './preview/preview.js';
 export type { SkippedObject, ObjectProblem } from './preview/accept.js';
 
 export { InstallChart, type InstallProps } from './install/chart.js';

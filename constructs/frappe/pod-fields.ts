@@ -1,8 +1,9 @@
-import type { NamingField, ShapingField } from '../kit/pod-fields.js';
+import type { NamingField, PodSecurityFields, ShapingField } from '../kit/pod-fields.js';
 
 const TEMPLATES = 'componentPodTemplates';
 const POD = `${TEMPLATES}{}.spec`;
-const CONTAINERS = [`${POD}.containers[]`, `${POD}.initContainers[]`];
+const LISTS = [`${POD}.containers`, `${POD}.initContainers`];
+const CONTAINERS = LISTS.map((list) => `${list}[]`);
 
 /** What shapes the pods of a bench or a site. */
 export const POD_TEMPLATES: readonly ShapingField[] = [
@@ -18,6 +19,12 @@ export const SERVICE_ACCOUNTS = [
 
 /** What names further images of the pods of a bench or a site. */
 export const TEMPLATE_IMAGES = CONTAINERS.map((container) => `${container}.image`);
+
+/** What Pod Security has a say in, of the pod templates of a bench or a site. */
+export const TEMPLATE_SECURITY: PodSecurityFields = {
+  containers: LISTS,
+  annotations: ['podTemplate.annotations', `${TEMPLATES}{}.metadata.annotations`],
+};
 
 /** What pod templates of components name. */
 export const TEMPLATE_NAMES: readonly NamingField[] = [

@@ -1,6 +1,7 @@
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import { API_VERSION } from '../kit/definition.js';
+import { COMPONENT_LABEL } from '../kit/labels.js';
 import { NAMESPACE_NAME } from '../kit/well-known.js';
 import type { AnyKind } from '../registry.js';
 import { authorRules } from './author-policy.js';
@@ -9,6 +10,14 @@ import { isLimited, limitRules } from './limits-policy.js';
 import type { PolicyRules } from './policy.js';
 
 const API = 'admissionregistration.k8s.io/v1';
+/** By which an administrator applies them alone: `kubectl apply --selector`. */
+const LABELS = { ...OPERATOR_LABELS, [COMPONENT_LABEL]: 'admission-policies' };
+
+/** Updates of metadata, and so of finalizers, pass whatever is stored. */
+const SPEC_CHANGES = {
+  name: 'spec-changes',
+  expression: 'oldObject == null || object.?spec != oldObject.?spec',
+};
 
 export interface AdmissionPoliciesProps {
   /** The operator's own namespace, with the ConfigMap of the limits. */
@@ -35,7 +44,7 @@ export class AdmissionPolicies extends Construct {
     new ApiObject(this, 'limits', {
       apiVersion: 'v1',
       kind: 'ConfigMap',
-      metadata: { name: OPERATOR.limits, namespace, labels: OPERATOR_LABELS },
+      metadata: { name: OPERATOR.limits, namespace, labels: LABELS },
     });
     for (const { definition, podFields } of kinds) {
       if (!podFields) continue;
@@ -53,7 +62,7 @@ export class AdmissionPolicies extends Construct {
   private policy(id: string, plural: string, rules: PolicyRules, isLimit = false): void {
     const { namespace, apiGroup } = this.props;
     const name = outsideName(id, namespace);
-    const metadata = { name, labels: OPERATOR_LABELS };
+    const metadata = { name, labels: LABELS };
     new ApiObject(this, id, {
       apiVersion: API,
       kind: 'ValidatingAdmissionPolicy',
@@ -73,6 +82,7 @@ export class AdmissionPolicies extends Construct {
             },
           ],
         },
+        matchConditions: [SPEC_CHANGES],
         variables: rules.variables,
         validations: rules.validations.map((rule) => ({ ...rule, reason: 'Forbidden' })),
       },

@@ -1,24 +1,25 @@
 import type { ImageField, PodFields } from '../kit/pod-fields.js';
-import { BEFORE, isChanged, isNew, optional, repetition, SPEC, SPECS, text, texts } from './cel.js';
+import { BEFORE, isChanged, isNew, optional, repetition, SPEC, SPECS, texts } from './cel.js';
 import { DEFAULT_INGRESS_ANNOTATIONS } from './ingress-annotations.js';
-import type { PolicyRules, Validation, Variable } from './policy.js';
-
-/** The keys of the ConfigMap with the limits: lists, separated by commas or lines. */
-export const LIMITS = {
-  images: 'images',
-  serviceAccounts: 'serviceAccounts',
-  ingressAnnotations: 'ingressAnnotations',
-} as const;
+import { limitList, limitRule, type LimitRule, NO_RULES } from './limit-rule.js';
+import { podSecurityRules } from './pod-security-rules.js';
+import type { PolicyRules } from './policy.js';
 
 /** Stands for `DEFAULT_INGRESS_ANNOTATIONS` in the list of annotations. */
 const DEFAULT_LIST = 'default';
 
 /**
  * What no author may set unless the administrator of the cluster allows it, in the ConfigMap with the limits:
- * images of any registry, service accounts, and annotations of an Ingress. Only what a change sets is checked.
+ * images of any registry, service accounts, annotations of an Ingress, and more than Pod Security `restricted`.
+ * Only what a change sets is checked.
  */
 export function limitRules(fields: PodFields): PolicyRules {
-  const parts = [imageRules(fields), serviceAccountRules(fields), annotationRules(fields)];
+  const parts = [
+    imageRules(fields),
+    serviceAccountRules(fields),
+    annotationRules(fields),
+    podSecurityRules(fields),
+  ];
   return {
     variables: [...SPECS, ...parts.flatMap(({ variables }) => variables)],
     validations: parts.flatMap(({ validations }) => validations),
@@ -26,28 +27,13 @@ export function limitRules(fields: PodFields): PolicyRules {
 }
 
 /** Whether a kind has something that is limited. */
-export function isLimited({ images, serviceAccounts, ingressAnnotations }: PodFields): boolean {
-  return images !== undefined || serviceAccounts !== undefined || ingressAnnotations !== undefined;
-}
-
-const NO_RULES: PolicyRules = { variables: [], validations: [] };
-
-/** The list of a key; what stands for a missing key. */
-function limit(key: keyof typeof LIMITS, preset = ''): string {
-  const value = `params.?data[?${text(LIMITS[key])}].orValue(${text(preset)})`;
-  return `${value}.replace(',', '\\n').split('\\n').map(w, w.trim()).filter(w, w != '')`;
+export function isLimited(fields: PodFields): boolean {
+  return limitRules(fields).validations.length > 0;
 }
 
 /** Whether a text matches a pattern, in which `*` stands for any text. */
 function matches(value: string, pattern: string): string {
   return `${value}.matches('^\\\\Q' + ${pattern}.replace('*', '\\\\E.*\\\\Q') + '\\\\E$')`;
-}
-
-/** Names the ConfigMap as the binding does: an overlay may move it to another namespace. */
-function refusal(path: string, values: string, what: string): string {
-  const hint = `": ${what}; an administrator of the cluster allows it in ConfigMap `;
-  const configMap = "params.metadata.namespace + '/' + params.metadata.name";
-  return `${text(`${path}: forbidden: "`)} + ${values}.join('", "') + ${text(hint)} + ${configMap}`;
 }
 
 function imageRules({ images, templateImages = [] }: PodFields): PolicyRules {
@@ -57,31 +43,26 @@ function imageRules({ images, templateImages = [] }: PodFields): PolicyRules {
   const all = [...rules, ...templates];
   return {
     variables: [
-      { name: 'imagePrefixes', expression: `${limit('images')}.map(i, ${fullReference('i')})` },
+      { name: 'imagePrefixes', expression: `${limitList('images')}.map(i, ${fullReference('i')})` },
       ...all.map(({ variable }) => variable),
     ],
     validations: all.map(({ validation }) => validation),
   };
 }
 
-interface Rule {
-  readonly variable: Variable;
-  readonly validation: Validation;
-}
-
 const IMAGE = 'images must begin with what the key "images" lists';
 
-function imageRule({ path, references }: ImageField): Rule {
+function imageRule({ path, references }: ImageField): LimitRule {
   const name = path.replaceAll(/\W+/g, '_');
   const before = `(oldObject == null ? [] : ${references(BEFORE)})`;
-  return ruleOf(name, `(${references(SPEC)}).filter(i, !(i in ${before}) && ${isDenied('i')})`, {
+  return limitRule(name, `(${references(SPEC)}).filter(i, !(i in ${before}) && ${isDenied('i')})`, {
     path: `spec.${path}`,
     what: IMAGE,
   });
 }
 
 /** Of a map of templates with lists of containers. */
-function templateImageRule(path: string): Rule {
+function templateImageRule(path: string): LimitRule {
   const { head = '', tail = '' } = repetition(path) ?? {};
   const { head: list = '', tail: field = '' } = repetition(tail) ?? {};
   const containers = (root: string): string =>
@@ -91,25 +72,10 @@ function templateImageRule(path: string): Rule {
   const denied = `${image}.hasValue() && !${had} && ${isDenied(`${image}.value()`)}`;
   const keys = `${optional(SPEC, head)}.orValue({}).filter(k, ${containers(SPEC)}.exists(c, ${denied}))`;
   const name = path.replaceAll(/\W+/g, '_');
-  return ruleOf(name, keys, {
+  return limitRule(name, keys, {
     path: `spec.${head}`,
     what: `${list.replace('spec.', '')}: ${IMAGE}`,
   });
-}
-
-function ruleOf(
-  name: string,
-  expression: string,
-  { path, what }: { readonly path: string; readonly what: string },
-): Rule {
-  const variable = { name, expression };
-  return {
-    variable,
-    validation: {
-      expression: `variables.${name}.size() == 0`,
-      messageExpression: refusal(path, `variables.${name}`, what),
-    },
-  };
 }
 
 /** A reference with its registry, as container runtimes complete it: `redis` is on Docker Hub. */
@@ -135,14 +101,14 @@ function serviceAccountRules({ serviceAccounts }: PodFields): PolicyRules {
   const pattern = `(p.contains('/') ? ${matches(`(request.namespace + '/' + a)`, 'p')} : ${matches('a', 'p')})`;
   const isAllowed = `a == 'default' || variables.accountPatterns.exists(p, ${pattern})`;
   const rules = serviceAccounts.map((path) =>
-    ruleOf(path.replaceAll(/\W+/g, '_'), `${newValues(path)}.filter(a, !(${isAllowed}))`, {
+    limitRule(path.replaceAll(/\W+/g, '_'), `${newValues(path)}.filter(a, !(${isAllowed}))`, {
       path: `spec.${path.replace('{}', '.*')}`,
       what: 'the key "serviceAccounts" does not list this service account',
     }),
   );
   return {
     variables: [
-      { name: 'accountPatterns', expression: limit('serviceAccounts') },
+      { name: 'accountPatterns', expression: limitList('serviceAccounts') },
       ...rules.map(({ variable }) => variable),
     ],
     validations: rules.map(({ validation }) => validation),
@@ -167,11 +133,11 @@ function annotationRules({ ingressAnnotations }: PodFields): PolicyRules {
   const checked = `(${isChanged(enabled)} || ${at(SPEC)} != ${at(BEFORE)})`;
   const isAllowed = `k in variables.annotations || variables.annotationPatterns.exists(p, ${matches('k', 'p')})`;
   const keys = `!${isEnabled} ? [] : ${optional(SPEC, path)}.orValue({}).filter(k, ${checked} && !(${isAllowed}))`;
-  const rule = ruleOf('deniedAnnotations', keys, {
+  const rule = limitRule('deniedAnnotations', keys, {
     path: `spec.${path}`,
     what: 'the key "ingressAnnotations" does not list this annotation',
   });
-  const words = limit('ingressAnnotations', DEFAULT_LIST);
+  const words = limitList('ingressAnnotations', DEFAULT_LIST);
   return {
     variables: [
       { name: 'annotationWords', expression: words },

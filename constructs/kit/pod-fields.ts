@@ -18,6 +18,17 @@ export interface PodFields {
   readonly templateImages?: readonly string[];
   /** The field with the annotations of an Ingress, and the one that creates it. */
   readonly ingressAnnotations?: { readonly path: string; readonly enabled: string };
+  /** The fields that Pod Security has a say in. */
+  readonly podSecurity?: PodSecurityFields;
+}
+
+export interface PodSecurityFields {
+  /** The security settings of the operator's own containers. @default none */
+  readonly context?: string;
+  /** Lists of further containers, in a map of pod templates. */
+  readonly containers: readonly string[];
+  /** Annotations of pods, also in a map of pod templates. */
+  readonly annotations: readonly string[];
 }
 
 export interface ShapingField {

@@ -1,5 +1,6 @@
 import { INTEGRATIONS } from '../integrations/index.js';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
+import { Stalled, Waiting } from '../kit/errors.js';
 import { kindsOf } from '../kit/integration.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { KubeObject, Resource } from '../kit/object.js';
@@ -29,10 +30,18 @@ export interface PreviewOptions {
    */
   readonly serves?: readonly string[] | undefined;
   /**
-   * Objects of a cluster, which resources read. The resources then keep their status.
+   * Objects of a cluster, which resources read. The resources then keep their status. What one of
+   * them waits for is still assumed to exist.
    * @default the resources only, each once it is reconciled
    */
-  readonly cluster?: readonly KubeObject[] | undefined;
+  readonly cluster?: ClusterObjects | undefined;
+}
+
+/** What is known of a cluster. */
+export interface ClusterObjects {
+  readonly objects: readonly KubeObject[];
+  /** The kinds of which `objects` has every object: any other does not exist. */
+  readonly complete: ReadonlySet<string>;
 }
 
 /** The children of custom resources. Where there are problems, the graph is not complete. */
@@ -79,8 +88,11 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
   );
   const resources = accepted.map(({ resource }) => resource);
   const reader = readerOf(resources, options);
+  const exact = options.cluster && readerOf(resources, options, options.cluster.complete);
   const ordered = inOrder(accepted);
-  const results = ordered.map(([kind, one]) => childrenOf(kind, one, reader, refused));
+  const results = ordered.map(
+    ([kind, one]) => graphNow(kind, one, exact) ?? childrenOf(kind, one, reader, refused),
+  );
   const found = [...problems, ...results.flatMap((result) => result.problems)];
   const children = results.flatMap((result) => result.objects);
   return {
@@ -144,15 +156,22 @@ const ASSUMED = new Set([
 /**
  * A reader of custom resources: every named Secret and database server exists. Without a cluster each
  * resource is reconciled.
+ * @param complete kinds of which only the objects of the cluster exist
  */
-export function readerOf(resources: readonly Resource[], options: PreviewOptions): StaticReader {
+export function readerOf(
+  resources: readonly Resource[],
+  options: PreviewOptions,
+  complete: ReadonlySet<string> = new Set(),
+): StaticReader {
   const { cluster } = options;
   return new StaticReader({
-    objects: cluster ? [...cluster, ...resources] : resources.map(settled),
+    objects: cluster ? [...cluster.objects, ...resources] : resources.map(settled),
     ...(options.settings ? { settings: options.settings } : {}),
     serves: options.serves ?? namedApis(resources),
     assume: (kind, namespace, name) =>
-      ASSUMED.has(kind) ? { apiVersion: '', kind, metadata: { name, namespace } } : undefined,
+      ASSUMED.has(kind) && !complete.has(kind)
+        ? { apiVersion: '', kind, metadata: { name, namespace } }
+        : undefined,
   });
 }
 
@@ -187,6 +206,21 @@ function inOrder(accepted: readonly Accepted[]): readonly (readonly [AnyKind, Ac
       .filter(({ resource }) => resource.kind === kind.definition.kind)
       .map((one) => [kind, one] as const),
   );
+}
+
+/** The children in the cluster as it is; undefined where the resource waits for something. */
+function graphNow(
+  kind: AnyKind,
+  { resource }: Accepted,
+  reader: StaticReader | undefined,
+): Pick<Preview, 'objects' | 'problems'> | undefined {
+  if (!reader) return undefined;
+  try {
+    return { objects: graphOf(kind, resource, reader), problems: [] };
+  } catch (error) {
+    if (error instanceof Stalled || error instanceof Waiting) return undefined;
+    throw error;
+  }
 }
 
 /** The children of one resource, or its problems. */

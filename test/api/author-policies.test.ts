@@ -39,8 +39,15 @@ before(async () => {
   }
   for (const author of Object.keys(RIGHTS) as Author[]) await grant(author);
   await applyPolicies(cluster);
+  // What an author with the rights may then set.
+  const data = { podSecurityLevel: 'privileged' };
+  await cluster.patch('ConfigMap', OPERATOR.namespace, OPERATOR.limits, { data });
   await cluster.until('the policies to be in force', async () =>
     (await create('tenant', site('one'))).includes('forbidden:'),
+  );
+  const escalation = bench({ security: { securityContext: { allowPrivilegeEscalation: true } } });
+  await cluster.until('the limits to be lifted', async () =>
+    (await create('author', escalation)).includes('created'),
   );
 });
 after(() => cluster.stop());

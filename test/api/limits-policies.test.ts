@@ -21,7 +21,7 @@ before(async () => {
     await cluster.apply('', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   }
   await applyPolicies(cluster);
-  await inForce(DENIED_ACCOUNT);
+  for (const kind of [bench, site]) await inForce(kind(account('powerful')));
 });
 after(() => cluster.stop());
 
@@ -45,6 +45,54 @@ const annotated = (...keys: readonly string[]): Manifest =>
   });
 const account = (serviceAccountName: string) => ({ podTemplate: { serviceAccountName } });
 const template = (spec: object) => ({ componentPodTemplates: { gunicorn: { spec } } });
+const templated = (gunicorn: object) => ({ componentPodTemplates: { gunicorn } });
+const FURTHER = ['containers', 'initContainers'] as const;
+const APP_ARMOR = 'container.apparmor.security.beta.kubernetes.io/nginx';
+const SECCOMP = 'seccomp.security.alpha.kubernetes.io/pod';
+type Kind = typeof bench;
+const hardened = (securityContext: object): Manifest => bench({ security: { securityContext } });
+const further = (kind: Kind, field: string, securityContext: unknown): Manifest =>
+  kind(template({ [field]: [{ name: 'logs', image: 'logs:1', securityContext }] }));
+const profiled = (kind: Kind, profile: string): Manifest =>
+  kind({ podTemplate: { annotations: { [APP_ARMOR]: profile } } });
+const OWN = 'spec[.]security[.]securityContext: forbidden: ';
+/** What no author may set without a word of the administrator, with a part of the message. */
+const BEYOND_RESTRICTED: readonly (readonly [what: string, Manifest, RegExp])[] = [
+  ['own escalation', hardened({ allowPrivilegeEscalation: true }), new RegExp(`${OWN}"allowPriv`)],
+  [
+    'own capabilities',
+    hardened({ capabilities: { drop: ['NET_RAW'] } }),
+    new RegExp(`${OWN}"capa`),
+  ],
+  ['own capabilities, none dropped', hardened({ capabilities: { drop: [] } }), new RegExp(OWN)],
+  ...[bench, site].flatMap((kind) => [
+    ...FURTHER.flatMap((field) =>
+      [
+        { allowPrivilegeEscalation: true },
+        { capabilities: { drop: ['NET_RAW'] } },
+        { capabilities: { add: ['CHOWN'] } },
+        { capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE', 'SYS_ADMIN'] } },
+      ].map(
+        (securityContext) =>
+          [
+            `${kind({}).kind}, ${field}, ${JSON.stringify(securityContext)}`,
+            further(kind, field, securityContext),
+            new RegExp(`spec[.]componentPodTemplates: forbidden: "gunicorn": ${field}: sec`),
+          ] as const,
+      ),
+    ),
+    [
+      `${kind({}).kind}, AppArmor`,
+      profiled(kind, 'unconfined'),
+      new RegExp(`spec[.]podTemplate[.]annotations: forbidden: "${APP_ARMOR}"`),
+    ] as const,
+    [
+      `${kind({}).kind}, seccomp of a component`,
+      kind(templated({ metadata: { annotations: { [SECCOMP]: 'unconfined' } } })),
+      /spec[.]componentPodTemplates: forbidden: "gunicorn": metadata[.]annotations/,
+    ] as const,
+  ]),
+];
 const DENIED_ACCOUNT = bench(account('powerful'));
 const INTERNAL = {
   image: { repository: 'registry.example.com/erp' },
@@ -139,6 +187,31 @@ describe('by default', () => {
       /server-snippet.*does not list this annotation/,
     );
   });
+  for (const [what, manifest, words] of BEYOND_RESTRICTED) {
+    test(`beyond Pod Security restricted: ${what}`, async () => {
+      const said = await create(manifest);
+      assert.match(said, words);
+      assert.match(said, /"podSecurityLevel"/);
+    });
+  }
+  test('within Pod Security restricted all is free', async () => {
+    for (const manifest of [
+      hardened({ allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }),
+      hardened({ runAsUser: 1234, runAsGroup: 0 }),
+      ...FURTHER.flatMap((field) =>
+        [
+          undefined,
+          { readOnlyRootFilesystem: true, runAsUser: 1234 },
+          { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL', 'CHOWN'], add: ['NET_BIND_SERVICE'] } }, // prettier-ignore
+        ].map((securityContext) => further(bench, field, securityContext)),
+      ),
+      profiled(bench, 'runtime/default'),
+      profiled(site, 'localhost/erp'),
+      bench(templated({ metadata: { annotations: { 'example.com/a': 'unconfined' } } })),
+    ]) {
+      assert.match(await create(manifest), CREATED, JSON.stringify(manifest.spec));
+    }
+  });
   test('a user (root), a host path and privileges are refused by the schema', async () => {
     const root = bench({ security: { podSecurityContext: { runAsUser: 0 } } });
     assert.match(await create(root), /runAsUser: Invalid value: 0/);
@@ -183,6 +256,22 @@ describe('what an administrator allows in the ConfigMap', () => {
     assert.match(await create(harmless), CREATED);
     await allow({ ingressAnnotations: 'example.com/*' }, harmless, own);
     await allow({ ingressAnnotations: null }, own, harmless);
+  });
+
+  test('Pod Security baseline or privileged; another word is restricted', async () => {
+    const escalating = further(site, 'containers', { allowPrivilegeEscalation: true });
+    const chown = further(bench, 'initContainers', { capabilities: { add: ['CHOWN'] } });
+    const powerful = further(bench, 'containers', { capabilities: { add: ['SYS_ADMIN'] } });
+    const unconfined = profiled(site, 'unconfined');
+    await allow({ podSecurityLevel: ' baseline\n' }, powerful, chown);
+    for (const manifest of [escalating, hardened({ allowPrivilegeEscalation: true })]) {
+      assert.match(await create(manifest), CREATED);
+    }
+    assert.match(await create(unconfined), /forbidden: /);
+    await allow({ podSecurityLevel: 'privileged' }, DENIED_ACCOUNT, powerful);
+    assert.match(await create(unconfined), CREATED);
+    await allow({ podSecurityLevel: 'Privileged' }, escalating);
+    await allow({ podSecurityLevel: null }, escalating);
   });
 
   const image = (repository: string, tag = '1'): Manifest =>

@@ -142,7 +142,15 @@ describe('helm', () => {
     await helm.run('install', ...RELEASE, CHART, ...WAIT);
     await start();
     // A change that must reach the children shows that all of the bench has been reconciled.
-    await cluster.patch('AppBench', place, 'b', { spec: { componentReplicas: { nginx: 2 } } });
+    await cluster.until('the API server to have the limits of the policies', async () => {
+      try {
+        await cluster.patch('AppBench', place, 'b', { spec: { componentReplicas: { nginx: 2 } } });
+        return true;
+      } catch (error) {
+        assert.match(String(error), /no params found/);
+        return false;
+      }
+    });
     await cluster.ready('AppBench', place, 'b');
     await cluster.ready('AppSite', place, 's');
     const now = await state(place);

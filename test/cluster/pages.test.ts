@@ -11,6 +11,7 @@ import { needOf, Reader, shellBlocks, type Block } from '../support/page-blocks.
 import { Cluster } from './harness.js';
 import { startInstalled } from './support/installed.js';
 import { at } from './support/objects.js';
+import { policyObjects } from './support/policies.js';
 
 let cluster: Cluster;
 let reader: Reader;
@@ -177,12 +178,19 @@ describe('docs/install.md', () => {
       code: 'for name in shop blog; do kubectl create namespace $name; done',
     });
     const [crds, manifest] = under('Without ClusterRoles');
-    assert.ok(crds && manifest);
+    const policies = under('Without ClusterRoles').find(({ code }) => code.includes('--selector'));
+    assert.ok(crds && manifest && policies);
     await reader.types(crds, env);
     await reader.types(manifest, env);
     assert.equal(await imageOf(), env.IMAGE);
     const roles = await reader.types({ heading: 'roles', code: 'kubectl get clusterrole -o name' });
     assert.doesNotMatch(roles, /app-operator/);
+    const applied = (await reader.types(policies, env)).trim().split('\n').sort();
+    const lines = policyObjects().map(({ kind, metadata }) => [kind.toLowerCase(), metadata.name]);
+    assert.deepEqual(
+      applied.map((line) => line.replace(/[.][^/]*[/]/, '/')),
+      lines.map(([kind, name]) => `${kind}/${name} serverside-applied`).sort(),
+    );
     await uninstall();
   });
 

@@ -13,7 +13,7 @@ import { DOCUMENT_PODS, DocumentScript } from '../../testbed/stand-in/document-s
 import { projectRoot } from '../../testbed/project-root.js';
 import { Cluster } from './harness.js';
 import { aBench, API_VERSION, aSecret, aSite, aUser } from './support/builders.js';
-import { forbiddenCalls, installed, startInstalled } from './support/installed.js';
+import { forbiddenCalls, installed, startInstalled, USER } from './support/installed.js';
 import { at, conditionOf, type Live, type Manifest, nameOf } from './support/objects.js';
 import { Operator } from './support/operator.js';
 import { fileOf, operatorOf } from './support/release.js';
@@ -41,6 +41,15 @@ const MIGRATE: Manifest = {
   metadata: { name: 'j' },
   spec: { siteRef: { name: 's' }, command: ['migrate'] },
 };
+
+/** The benches and sites. */
+const RESOURCES = [
+  ['AppBench', 'b'],
+  ['AppSite', 's'],
+  ['AppSite', 't'],
+  ['AppBench', 'c'],
+  ['AppSite', 'u'],
+] as const;
 
 let cluster: Cluster;
 let script: DocumentScript;
@@ -82,19 +91,20 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
   await writeFile(manifest, oldManifest ?? '');
   let namespace: string;
   let old: ReadonlyMap<string, Live>;
+  /** When the operator of the previous release had stopped. */
+  let since: Date;
 
   const state = async (): Promise<ReadonlyMap<string, Live>> => {
+    const kinds = ['AppBench', 'AppSite', 'SiteUser', 'SiteJob'];
     const objects = await cluster.until('everything to be listed', async () => [
       ...(await cluster.children(namespace)),
-      ...(await cluster.list('AppBench', namespace)),
-      ...(await cluster.list('AppSite', namespace)),
-      ...(await cluster.list('SiteUser', namespace)),
+      ...(await Promise.all(kinds.map((kind) => cluster.list(kind, namespace)))).flat(),
     ]);
     return new Map(objects.map((object) => [nameOf(object), object]));
   };
 
   await t.test(
-    'starts with a bench and a site that the operator of that release made',
+    'starts with two benches and sites that the operator of that release made',
     async () => {
       await kubectl(`apply --server-side --filename=${manifest}`);
       await kubectl('wait crd --all --for=condition=Established --timeout=120s');
@@ -108,9 +118,10 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
         aBench('b'),
         aSite('s', { bench: 'b', ingress: { enabled: true } }),
         aSite('t', { bench: 'b', workloads: 'Shared' }),
+        aBench('c'),
+        aSite('u', { bench: 'c' }),
       );
-      for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name);
-      await cluster.ready('AppBench', namespace, 'b');
+      for (const [kind, name] of RESOURCES) await cluster.ready(kind, namespace, name);
       await cluster.apply(namespace, MIGRATE);
       await cluster.becomes('SiteJob', namespace, 'j', {
         what: 'has run',
@@ -133,8 +144,9 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
         check: failed,
       });
       assert.equal((await operator.stop()).code, 0);
+      since = new Date();
       old = await state();
-      assert.ok(old.size > 25, `${old.size} objects`);
+      assert.ok(old.size > 50, `${old.size} objects`);
     },
   );
 
@@ -148,11 +160,7 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
     await kubectl(`apply --server-side --force-conflicts --filename=${file}`);
     const operator = await startInstalled(cluster, withoutCrds);
     operators.push(operator);
-    for (const [kind, name] of [
-      ['AppBench', 'b'],
-      ['AppSite', 's'],
-      ['AppSite', 't'],
-    ] as const) {
+    for (const [kind, name] of RESOURCES) {
       const live = await cluster.becomes(kind, namespace, name, {
         what: 'has the condition CrdOutdated',
         check: (one) => conditionOf(one, 'CrdOutdated')?.status === 'True',
@@ -184,11 +192,7 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
   });
 
   await t.test('accepts changes of every stored resource', async () => {
-    for (const [kind, name] of [
-      ['AppBench', 'b'],
-      ['AppSite', 's'],
-      ['AppSite', 't'],
-    ] as const) {
+    for (const [kind, name] of RESOURCES) {
       await cluster.until(`${kind} ${name} to be changed`, () =>
         cluster.patch(kind, namespace, name, { metadata: { labels: { upgraded: 'yes' } } }),
       );
@@ -198,12 +202,20 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
   await t.test('deletes no object, runs no Job again, and keeps every site Ready', async () => {
     const operator = await startInstalled(cluster, await read(NEW));
     operators.push(operator);
-    // The new operator has reconciled both resources when these changes are done.
-    await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas: { nginx: 2 } } });
+    // The new operator has reconciled a bench or a site when such a change is done.
+    const nginx = { componentReplicas: { nginx: 2 } };
     const gunicorn = { componentReplicas: { gunicorn: 2 } };
-    await cluster.patch('AppSite', namespace, 's', { spec: gunicorn });
-    await cluster.ready('AppBench', namespace, 'b');
-    for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name);
+    for (const name of ['b', 'c'])
+      await cluster.patch('AppBench', namespace, name, { spec: nginx });
+    for (const name of ['s', 'u'])
+      await cluster.patch('AppSite', namespace, name, { spec: gunicorn });
+    for (const [kind, name] of RESOURCES) await cluster.ready(kind, namespace, name);
+    for (const name of ['ann', 'refused']) {
+      await cluster.becomes('SiteUser', namespace, name, {
+        what: 'has a hash with a part for the last migration',
+        check: (user) => String(at(user, 'status.documentHash')).includes('.'),
+      });
+    }
     const now = await state();
     for (const [name, object] of old) {
       assert.equal(now.get(name)?.metadata.uid, object.metadata.uid, `${name} was replaced`);
@@ -211,12 +223,19 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
     assert.ok(old.has('Job/j-run'));
     const jobs = [...now.keys()].filter((name) => name.startsWith('Job/') && !old.has(name));
     assert.deepEqual(jobs, []);
+    const writes = await cluster.writes({ user: USER, namespace, since });
+    assert.ok(writes.length > 0);
+    // Also none that was deleted again meanwhile.
+    assert.deepEqual(
+      writes.filter((write) => / jobs\b|^delete\w* pods\b/.test(write)),
+      [],
+    );
     assert.deepEqual(await forbiddenCalls(cluster), []);
     const names = script.written.map(({ name }) => name.replace(/@.*/, ''));
     assert.deepEqual(names.sort(), ['ann', 'refused'], 'no document is written again');
     for (const name of ['ann', 'refused']) {
       const user = `SiteUser/${name}`;
-      assert.deepEqual(withoutMessages(now.get(user)), withoutMessages(old.get(user)), name);
+      assert.deepEqual(resultIn(now.get(user)), resultIn(old.get(user)), name);
     }
   });
 
@@ -244,6 +263,12 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
     // All pods request CPU and memory since this release; CHANGELOG.md has it.
     const workloads = [...old.keys()].filter((name) => /^(Deployment|StatefulSet)\//.test(name));
     assert.deepEqual(changed.map(([name]) => name).sort(), workloads.sort());
+    const revisions = new Map(
+      await Promise.all(
+        changed.map(async ([name, object]) => [name, await revisionsOf(object)] as const),
+      ),
+    );
+    assert.deepEqual(revisions, new Map(changed.map(([name]) => [name, 2])));
     // By these labels the policies of this release let the old pods reach each other.
     const labels = 'spec.template.metadata.labels';
     for (const [name, object] of changed) {
@@ -252,13 +277,29 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
   });
 });
 
+/** How many pod templates a workload has had. */
+async function revisionsOf({ metadata }: Live): Promise<number> {
+  const { namespace, uid } = metadata;
+  const { api } = cluster.controlPlane;
+  const owned = await Promise.all(
+    ['replicasets', 'controllerrevisions'].map(async (plural) => {
+      const path = `/apis/apps/v1/namespaces/${namespace}/${plural}`;
+      const { items } = (await api.request('GET', path)) as { readonly items: readonly Live[] };
+      return items.filter(({ metadata: { ownerReferences = [] } }) =>
+        ownerReferences.some((owner) => owner.uid === uid),
+      );
+    }),
+  );
+  return owned.flat().length;
+}
+
 /**
- * The status of a resource. This release words the messages of conditions in another way, and adds the image
- * and the last migration to the hash sooner or later.
+ * What the status of a document says of its last comparison. This release words the messages of
+ * conditions in another way, and adds the image and the last migration to the hash.
  */
-function withoutMessages(live: Live | undefined): unknown {
-  const status = at(live, 'status') as Record<string, unknown> | undefined;
-  const conditions = (status?.['conditions'] ?? []) as readonly Record<string, unknown>[];
+function resultIn(live: Live | undefined): unknown {
+  const status = at(live, 'status') as Record<string, unknown>;
+  const conditions = (status['conditions'] ?? []) as readonly Record<string, unknown>[];
   return {
     ...status,
     documentHash: '',

@@ -96,7 +96,11 @@ class Diff {
     const options = {
       ...this.options,
       serves: await new ServedKinds(client).among(kinds.optionalKinds()),
-      cluster: listings.flatMap(({ kind }) => snapshot.of(kind)),
+      cluster: {
+        objects: listings.flatMap(({ kind }) => snapshot.of(kind)),
+        // Of other kinds the snapshot lacks what others made, or what another namespace has.
+        complete: new Set(snapshot.lists(Secret) ? [Secret.kind] : []),
+      },
     };
     const before = new Map(preview(live, options).objects.map((one) => [resourceKey(one), one]));
     const wanted = new Map([...live, ...given].map((one) => [resourceKey(one), one]));

@@ -6,6 +6,7 @@ import {
   SERVICE_ACCOUNTS,
   TEMPLATE_IMAGES,
   TEMPLATE_NAMES,
+  TEMPLATE_SECURITY,
   TLS_NAMES,
 } from '../../frappe/pod-fields.js';
 import type { PodFields } from '../../kit/pod-fields.js';
@@ -37,6 +38,7 @@ export const benchPodFields: PodFields = {
   ],
   serviceAccounts: SERVICE_ACCOUNTS,
   templateImages: TEMPLATE_IMAGES,
+  podSecurity: { ...TEMPLATE_SECURITY, context: CONTAINER },
   images: [
     { path: 'image', references: (spec) => `[${frappeImage(spec)}]` },
     {

@@ -6,6 +6,7 @@ import {
   storeNames,
   TEMPLATE_IMAGES,
   TEMPLATE_NAMES,
+  TEMPLATE_SECURITY,
   TLS_NAMES,
 } from '../../frappe/pod-fields.js';
 import type { PodFields } from '../../kit/pod-fields.js';
@@ -42,5 +43,6 @@ export const sitePodFields: PodFields = {
     },
   ],
   templateImages: TEMPLATE_IMAGES,
+  podSecurity: TEMPLATE_SECURITY,
   ingressAnnotations: { path: 'ingress.annotations', enabled: 'ingress.enabled' },
 };

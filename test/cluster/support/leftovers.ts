@@ -8,6 +8,8 @@ import { type AdminClient, ifExists } from '../../../testbed/controlplane/admin-
 
 /** Collections of the whole cluster, of which a file's own objects are deleted. */
 const CLUSTER_WIDE = [
+  '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+  '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
   '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
   '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
   '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
@@ -50,9 +52,12 @@ export async function deleteLeftovers(api: AdminClient, before: Names): Promise<
     [...(after.get(collection) ?? [])].filter((name) => !before.get(collection)?.has(name));
   const pathsIn = (collection: string): string[] =>
     added(collection).map((name) => `${collection}/${name}`);
+  const lasting = CLUSTER_WIDE.flatMap(pathsIn);
+  // Without its parameter a policy refuses the removal of finalizers.
+  const policies = lasting.filter((one) => one.includes('/validatingadmissionpolic'));
+  await Promise.all(policies.map((one) => ifExists(api.request('DELETE', one))));
   await emptyNamespaces(api, new Set(added(NAMESPACES)));
   const named = pathsIn(NAMESPACES).filter((one) => !OF_TEST.test(one.split('/').at(-1) ?? ''));
-  const lasting = CLUSTER_WIDE.flatMap(pathsIn);
   await Promise.all([...named, ...lasting].map((one) => ifExists(api.request('DELETE', one))));
   await api.until(
     'what a test file made to be deleted',

@@ -122,7 +122,7 @@ function policyValues(): Values {
   const pattern = { pattern: '^[^\\s,]+$' };
   return {
     policies: group(
-      'Admission policies of the API server; they need ClusterRoles. The lists are the keys of the ConfigMap app-operator-limits.',
+      'Admission policies of the API server; they need ClusterRoles. The others are the keys of the ConfigMap app-operator-limits.',
       {
         enabled: flag(true, 'Create the policies, and bind them.'),
         images: strings(
@@ -136,6 +136,11 @@ function policyValues(): Values {
         ingressAnnotations: strings(
           'Annotations of the Ingress of a site, with * for any text; default stands for the list of harmless ones, as does an empty list.',
           pattern,
+        ),
+        podSecurityLevel: value(
+          '',
+          'What the pods of a spec may ask for: restricted, baseline or privileged; restricted when empty.',
+          { enum: ['', 'restricted', 'baseline', 'privileged'] },
         ),
       },
     ),

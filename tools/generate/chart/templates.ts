@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { InstallProps } from '../../../constructs/install/chart.js';
-import { LIMITS } from '../../../constructs/install/limits-policy.js';
+import { LIMITS } from '../../../constructs/install/limit-rule.js';
 import { isObject } from '../../../constructs/kit/json/is-object.js';
 import { DEFAULT_SETTINGS } from '../../../constructs/kit/operator-settings.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
