@@ -105,7 +105,7 @@ test('no expression of a policy is doubtful to the API server', async () => {
 });
 
 describe('an operator under the policies', () => {
-  test('makes a bench and a site, also those that no author may create any more', async () => {
+  test('makes a bench and a site, also of specs that are denied to authors now', async () => {
     await cluster.apply(namespace, aBench('new'), aSite('shop', { bench: 'new' }));
     for (const name of ['new', 'old']) await cluster.ready('AppBench', namespace, name);
     for (const name of ['shop', 'oldest']) await cluster.ready('AppSite', namespace, name);

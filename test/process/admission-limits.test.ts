@@ -31,7 +31,7 @@ before(async () => {
     env: { ...process.env, ...MALLOC },
   });
   [started] = (await once(child, 'message')) as [Started];
-  agent = new Agent({ connect: { ca: started.ca }, connections: 64 });
+  agent = new Agent({ connect: { ca: started.ca, timeout: 60_000 }, connections: 64 });
   // What is compiled and allocated once is there before anything is measured.
   for (let i = 0; i < 20; i++) await posted('/validate', small());
   for (let i = 0; i < 3; i++) {
@@ -65,6 +65,18 @@ async function posted(path: string, body: string, dispatcher = agent): Promise<P
   return { status: answer.statusCode, text: await answer.body.text() };
 }
 
+/**
+ * Opens connections of the agent. On a busy machine a handshake may exceed the server's time for one; as an API
+ * server does, the client tries again.
+ */
+async function connected(count: number): Promise<void> {
+  for (let tries = 10; tries > 0; tries--) {
+    const all = Array.from({ length: count }, () => posted('/validate', small()));
+    if ((await Promise.allSettled(all)).every(({ status }) => status === 'fulfilled')) return;
+  }
+  throw new Error(`no ${count} connections`);
+}
+
 /** As `posted`. A client that is still sending may see its connection closed in place of the 413. */
 async function answered(path: string, body: string): Promise<Posted> {
   try {
@@ -72,6 +84,16 @@ async function answered(path: string, body: string): Promise<Posted> {
   } catch (error) {
     if (body.length <= MOST_BYTES) throw error;
     return { status: 413, text: '' };
+  }
+}
+
+/** As the 413, the 408 of a server whose time for a body is over may be lost to a client that still sends. */
+async function statusOf(answer: Promise<Posted>): Promise<number> {
+  try {
+    return (await answer).status;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
+    return 408;
   }
 }
 
@@ -160,11 +182,12 @@ describe('an object of any depth and any size', () => {
     }
   }
   test('keeps no other out in numbers', async (t) => {
-    const other = new Agent({ connect: { ca: started.ca } });
+    const other = new Agent({ connect: { ca: started.ca, timeout: 60_000 } });
     t.after(() => other.close());
     await posted('/validate', small(), other);
     const bodies = Array.from({ length: 4 }, () => cases.map(([, body]) => body)).flat();
-    const all = bodies.map(async (body) => (await answered('/validate', body)).status);
+    await connected(bodies.length);
+    const all = bodies.map((body) => statusOf(answered('/validate', body)));
     assert.equal(responseIn(await posted('/validate', small(), other)).allowed, true);
     // What does not arrive within its time is answered too.
     const statuses = await Promise.all(all);
@@ -172,6 +195,7 @@ describe('an object of any depth and any size', () => {
       statuses.every((status) => [200, 408, 413].includes(status)),
       statuses.join(' '),
     );
+    assert.equal(responseIn(await posted('/validate', small(), other)).allowed, true);
   });
 });
 
