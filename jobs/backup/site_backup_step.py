@@ -2,17 +2,25 @@
 
 BACKUP_REQUEST is a JSON object: paths `database`, `config`, `files`, `privateFiles`; `withFiles`,
 `compress`; `include`, `exclude` (document types). The result is written to the file STEP_RESULT:
-`dbType`, `apps`, `partial`, `encrypted`. After a failure, the last line has the reason.
+`dbType`, `apps`, `partial`, `encrypted`; `leftOut`, what a restore will not bring back as it is.
+After a failure, the last line has the reason.
 """
 
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from framework_steps import connect
+from mariadb_objects import DUMP_OPTIONS, ObjectReader, Objects
 from new_site import pass_password_by_environment
+
+PARTS = ("before", "after")
+# Writes the two files around the output of a program.
+AROUND = 'cat "$0"; after="$1"; shift; "$@"; cat "$after"'
 
 
 def fail(message: object) -> NoReturn:
@@ -50,6 +58,29 @@ def back_up(request: dict[str, Any]) -> None:
     )
 
 
+def surround_dump(frappe: Any, objects: Objects, folder: Path) -> None:
+    """Makes the framework's dump of MariaDB one that can be restored as a whole."""
+    import frappe.database as database
+
+    original = database.get_command
+    for part, text in zip(PARTS, (objects.before, objects.after), strict=True):
+        (folder / part).write_bytes(text)
+    ignored = [f"--ignore-table={frappe.conf.db_name}.{name}" for name in objects.ignored]
+
+    def get_command(*args: Any, **kwargs: Any) -> Any:
+        program, arguments, name = original(*args, **kwargs)
+        if not program or not kwargs.get("dump"):
+            return program, arguments, name
+        dump = [program, *arguments, *DUMP_OPTIONS, *ignored]
+        return "/bin/sh", ["-ec", AROUND, *(str(folder / part) for part in PARTS), *dump], name
+
+    database.get_command = get_command
+
+
+def objects_of(frappe: Any) -> Objects:
+    return ObjectReader(lambda text, *values: list(frappe.db.sql(text, values or None))).read()
+
+
 def error_text(error: Exception) -> str:
     """The output of a program that failed, or the error's own text."""
     output = getattr(error, "err", None) or error
@@ -61,14 +92,23 @@ def main() -> None:
     frappe = connect()
     check_doctypes(frappe, [*request["include"], *request["exclude"]])
     pass_password_by_environment()
-    try:
-        back_up(request)
-    except Exception as error:
-        fail(f"{type(error).__name__}: {error_text(error)}")
+    db_type = frappe.conf.db_type or "mariadb"
+    is_partial = bool(request["include"] or request["exclude"])
+    left_out: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            if db_type == "mariadb" and not is_partial:
+                objects = objects_of(frappe)
+                left_out = objects.remarks
+                surround_dump(frappe, objects, Path(folder))
+            back_up(request)
+        except Exception as error:
+            fail(f"{type(error).__name__}: {error_text(error)}")
     result = {
-        "dbType": frappe.conf.db_type or "mariadb",
+        "dbType": db_type,
         "apps": list(frappe.get_installed_apps()),
-        "partial": bool(request["include"] or request["exclude"]),
+        "partial": is_partial,
+        "leftOut": left_out,
         "encrypted": bool(frappe.db.get_single_value("System Settings", "encrypt_backup")),
     }
     with open(os.environ["STEP_RESULT"], "w") as file:

@@ -180,16 +180,20 @@ class Server(ABC):
 
     def dump(self, file: Any) -> None:
         """Writes a consistent dump of the database as SQL, by the server's client program."""
+        self.run_dump(file, [])
+
+    def run_dump(self, file: Any, further: Iterable[str]) -> None:
         program, arguments = self.client("dump", "BackupFailed")
 
         def copy(process: Program) -> None:
             assert process.stdout is not None
             shutil.copyfileobj(process.stdout, file, 1 << 20)
 
-        self.run_client([program, *arguments], "BackupFailed", copy, stdout=subprocess.PIPE)
+        command = [program, *arguments, *further]
+        self.run_client(command, "BackupFailed", copy, stdout=subprocess.PIPE)
 
     @abstractmethod
-    def load(self, file: Iterable[bytes]) -> None:
+    def load(self, file: Any) -> None:
         """Runs a dump in the empty database, whatever client version and user made it.
 
         A dump is foreign: it must not run a command of a client program, which could start others.
@@ -256,7 +260,7 @@ class Server(ABC):
             raise JobError(reason, " | ".join(output[-3:]) or f"{command[0]}: exit code {code}")
 
     @staticmethod
-    def query(connection: Connection, statement: str, *arguments: object) -> list[Any]:
+    def query(connection: Connection, statement: str | bytes, *arguments: object) -> list[Any]:
         with connection.cursor() as cursor:
             cursor.execute(statement, arguments or None)
             return list(cursor.fetchall()) if cursor.description else []

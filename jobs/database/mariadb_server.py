@@ -1,15 +1,15 @@
 """MariaDB, by the drivers that the framework uses (PyMySQL, mysqlclient) and by its programs."""
 
-import subprocess
-from collections.abc import Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from typing import Any, ClassVar
 
 from database_admin_client import AccessDenied, DatabaseNotFound
-from database_server import Connection, Program, Server
-from dump_filter import mariadb_statements
-from framework_programs import program_env
-from operator_constants import RESTORE_FAILED
+from database_server import Connection, Server
+from job_result import log
+from mariadb_load import DumpLoader
+from mariadb_objects import DUMP_OPTIONS, ObjectReader, Objects
+from mariadb_statements import quoted
 
 
 def mysql_driver() -> Any:
@@ -24,16 +24,9 @@ def mysql_driver() -> Any:
         return pymysql
 
 
-def has_sandbox(program: str) -> bool:
-    """Whether the client has an option that disables commands of the client and of the shell."""
-    command = [program, "--no-defaults", "--help"]
-    help = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=program_env())
-    return b"--sandbox" in help.stdout
-
-
-def without_newer_statements(file: Iterable[bytes]) -> Iterator[bytes]:
-    # Texts contain no line ends, so a line of this form is a statement of a newer client.
-    return (line for line in file if not line.startswith(b"/*M!999999"))
+def password_of(driver: Any, password: str) -> str | bytes:
+    """PyMySQL would send a text in Latin-1; a server compares bytes of UTF-8."""
+    return password if driver.__name__ == "MySQLdb" else password.encode()
 
 
 class MariaDB(Server):
@@ -60,57 +53,28 @@ class MariaDB(Server):
     CLIENTS: ClassVar = {
         "dump": (
             ("mariadb-dump", "mysqldump"),
-            (
-                *LOGIN,
-                "--single-transaction",
-                "--quick",
-                "--hex-blob",
-                "--max-allowed-packet=1G",
-                "--default-character-set=utf8mb4",
-                "{name}",
-            ),
-        ),
-        "shell": (
-            ("mariadb", "mysql"),
-            (
-                *LOGIN,
-                "--max-allowed-packet=1G",
-                "--default-character-set=utf8mb4",
-                "--batch",
-                # The dump could otherwise send files of this container to the database.
-                "--local-infile=0",
-                "--init-command=SET foreign_key_checks = 0",
-                "{name}",
-            ),
+            (*LOGIN, "--single-transaction", "--quick", *DUMP_OPTIONS, "{name}"),
         ),
     }
     DENIED_CODES = (1044, 1045, 1698, 1130)
     NO_DATABASE_CODE = 1049
 
-    def load(self, file: Iterable[bytes]) -> None:
-        program, arguments = self.client("shell", RESTORE_FAILED)
-        if has_sandbox(program):
-            arguments.insert(-1, "--sandbox")
-            lines = without_newer_statements(file)
-        else:
-            lines = mariadb_statements(without_newer_statements(file))
+    def objects(self) -> Objects:
+        with closing(self.connect_as_user()) as connection:
+            return ObjectReader(partial(self.query, connection)).read()
 
-        def feed(process: Program) -> None:
-            assert process.stdin is not None
-            try:
-                for line in lines:
-                    process.stdin.write(line)
-                process.stdin.close()
-            except BrokenPipeError:
-                pass  # the exit code and the error output have the cause
+    def dump(self, file: Any) -> None:
+        objects = self.objects()
+        for remark in objects.remarks:
+            log(f"the dump: {remark}")
+        file.write(objects.before)
+        names = [f"--ignore-table={self.settings.db_name}.{name}" for name in objects.ignored]
+        self.run_dump(file, names)
+        file.write(objects.after)
 
-        self.run_client(
-            [program, *arguments],
-            RESTORE_FAILED,
-            feed,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-        )
+    def load(self, file: Any) -> None:
+        with closing(self.connect_as_user()) as connection:
+            DumpLoader(connection, mysql_driver(), self.settings.db_name).load(file)
 
     def open(self, user: str, password: str, database: str | None) -> Connection:
         driver = mysql_driver()
@@ -118,10 +82,11 @@ class MariaDB(Server):
             "host": self.settings.db_host,
             "port": self.settings.db_port,
             "user": user,
-            "password": password,
+            "password": password_of(driver, password),
             "charset": "utf8mb4",
             "autocommit": True,
             "connect_timeout": 5,
+            "local_infile": 0,
             **({"database": database} if database else {}),
         }
         try:
@@ -144,9 +109,11 @@ class MariaDB(Server):
         return [] if self.tls is None else self.tls.mariadb_arguments()
 
     def empty(self) -> None:
+        """Drops what a dump would have. What it leaves out stays: no dump brings it back."""
+        objects = self.objects()
         with closing(self.connect_as_user()) as connection:
-            self.query(connection, "SET SESSION foreign_key_checks = 0")
-            for name, table_type in self.query(connection, self.LIST_TABLES):
-                kind = table_type if table_type in ("VIEW", "SEQUENCE") else "TABLE"
-                quoted = name.replace("`", "``")
-                self.query(connection, f"DROP {kind} IF EXISTS `{quoted}`")
+            # Some versions know packages in Oracle's mode only.
+            self.query(connection, "SET SESSION foreign_key_checks = 0, sql_mode = 'ORACLE'")
+            for kind, name in objects.dumped:
+                name = quoted(name.encode()).decode()
+                self.query(connection, f"DROP {kind} IF EXISTS {name}")

@@ -21,12 +21,12 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from atomic_files import without_nulls, write_json
 from database_server import Server
 from job_environment import SiteLocation, number_env
-from job_result import JobError, log
+from job_result import JobError, log, set_termination_message, write_termination_message
 from operator_constants import RESTORE_FAILED
 from redis_servers import redis_unreachable
 from site_queues import SiteQueues
@@ -49,7 +49,29 @@ CLOSED_KEYS = ("maintenance_mode", "pause_scheduler", "bench_id")
 # environment has another value.
 JOBS_WAIT_SECONDS = 1620
 CONNECTIONS_WAIT_SECONDS = 60
+PROGRESS_SECONDS = 30
 DUMP = "database.sql.gz"
+
+
+class DumpProgress:
+    """A compressed dump that says how much of it was read, if the Job fails or is killed."""
+
+    def __init__(self, file: IO[bytes], killed: str) -> None:
+        self.file, self.killed = file, killed
+        self.done, self.size = 0, os.fstat(file.fileno()).st_size
+        self.next_time = time.monotonic()
+
+    def __str__(self) -> str:
+        return f"{self.done} of {self.size} bytes of the compressed dump were read"
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.file.read(size)
+        self.done += len(data)
+        if time.monotonic() >= self.next_time:
+            set_termination_message(RESTORE_FAILED, f"{self.killed}; {self}; it begins again")
+            log(f"loading: {self}")
+            self.next_time = time.monotonic() + PROGRESS_SECONDS
+        return data
 
 
 class Upgrade:
@@ -211,10 +233,21 @@ class Upgrade:
         log(f"going back to {previous}: loading {path.relative_to(self.location.sites)}")
         self.record({"restoring": True, "migrated": None})
         self.database.empty()
-        with open_to_read(path) as raw, gzip.open(raw, "rb") as file:
-            self.database.load(file)
+        self.load(path)
         code = self.required_state["code"]
         self.record({"restoring": None, "changed": None}, code=code, installing=None)
+
+    def load(self, path: Path) -> None:
+        """Loads a dump into the empty database. A load that is cut begins again, from empty."""
+        killed = f"{self.closed_message}: the Job was killed while it loaded {self.backup}"
+        with open_to_read(path) as raw:
+            progress = DumpProgress(raw, killed)
+            with gzip.GzipFile(fileobj=cast(IO[bytes], progress), mode="rb") as file:
+                try:
+                    self.database.load(file)
+                except JobError as error:
+                    raise JobError(error.reason, f"{error}; {progress}") from None
+        write_termination_message(b"")
 
     # --- opening ------------------------------------------------------------------------------
 

@@ -273,7 +273,7 @@ export class TestServers {
 
   /** A name with capitals or blanks, quoted for this server's SQL. */
   quoted(name: string): string {
-    return this.type === 'mariadb' ? `\`${name}\`` : `"${name}"`;
+    return this.type === 'mariadb' ? `\`${name.replaceAll('`', '``')}\`` : `"${name}"`;
   }
 
   /** Runs one statement in the site's database. */

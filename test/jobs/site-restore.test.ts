@@ -231,7 +231,10 @@ describeOnServers('a restore', (servers) => {
     const manifest = readFileSync(join(directory, 'manifest.json'), 'utf8');
     writeManifest(directory, JSON.parse(manifest) as SiteConfig);
     const refused = await site.with(from(store, A, confirmed)).init();
-    assert.match(refused.lastLine, /RestoreFailed: .*Not allowed in the sandbox mode/);
+    assert.match(
+      refused.lastLine,
+      /RestoreFailed: .*the dump has a command of the database's client, in the statement in line \d+: it was not loaded; \d+ of \d+ bytes of the compressed dump were read/,
+    );
     assert.equal(existsSync(mark), false);
     assert.equal((await site.init()).code, 0);
     assert.deepEqual(copyOf(site), old);

@@ -241,6 +241,7 @@ suite('what is read of a report', () => {
     const report = { location: LOCATION, count: 2, versions, backups: [row, row, ...odd] };
     assert.deepEqual(readReport(JSON.stringify(report)), {
       count: 2,
+      leftOut: [],
       backups: [
         {
           ...{ name: NAME, startTime: TIME, completionTime: TIME, size: 1, complete: true },

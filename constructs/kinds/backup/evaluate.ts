@@ -49,11 +49,12 @@ interface BackupResult {
 /** A single backup: Ready when it is stored and checked. */
 function evaluateSingle(observation: Observed, lastFailure: string | undefined): BackupResult {
   const { inputs, runs, pending } = observation;
+  const before = observation.resource.status ?? {};
   const run = runs.find((one) => one.run === inputs.run);
   if (inputs.ended || run?.state === 'Succeeded') {
     return {
       phase: 'Succeeded',
-      ready: succeeded(storedBy(observation, run)),
+      ready: succeeded(before, storedBy(observation, run), inputs.ended ? undefined : run),
       endedRun: inputs.run,
     };
   }
@@ -100,8 +101,9 @@ function evaluateSchedule(
     const message = 'no backups are made while suspended';
     return { phase, ready: conditionResult('Ready', 'True', 'Suspended', message) };
   }
-  const newest = storedNow(resource.status ?? {}, runs).backups?.[0];
-  if (newest) return { phase, ready: succeeded(newest) };
+  const before = resource.status ?? {};
+  const newest = storedNow(before, runs).backups?.[0];
+  if (newest) return { phase, ready: succeeded(before, newest, lastSuccess(runs)) };
   const message = 'the first backup is not due yet';
   return { phase, ready: conditionResult('Ready', 'True', 'Scheduled', message) };
 }
@@ -110,15 +112,35 @@ function blocked({ reason, message }: SiteBlock): BackupResult {
   return { phase: 'Pending', ready: conditionResult('Ready', 'False', reason, message) };
 }
 
-function succeeded(backup: StoredBackup | undefined): ConditionResult {
+function succeeded(
+  before: SiteBackupStatus,
+  backup: StoredBackup | undefined,
+  run: JobRun | undefined,
+): ConditionResult {
   return conditionResult(
     'Ready',
     'True',
     'BackedUp',
     backup
-      ? `stored and checked: ${backup.location}`
+      ? storedMessage(before, backup, run)
       : 'the backup has ended, but status.backups does not list it; look for it in spec.destination',
   );
+}
+
+/** Where a backup is, and what it leaves out. The condition keeps what a deleted run has reported. */
+function storedMessage(
+  before: SiteBackupStatus,
+  { name, location }: StoredBackup,
+  run: JobRun | undefined,
+): string {
+  const message = `stored and checked: ${location}`;
+  const report = readReport(run?.message);
+  if (report?.backups[0]?.name === name) {
+    const { leftOut } = report;
+    return leftOut.length > 0 ? `${message}; ${leftOut.join('; ')}` : message;
+  }
+  const shown = before.conditions?.find(({ type }) => type === 'Ready')?.message;
+  return shown?.startsWith(`${message};`) === true ? shown : message;
 }
 
 function failed(why = 'BackupFailed: no reason is known'): ConditionResult {
@@ -146,7 +168,7 @@ function storedNow(
   { count, backups, lastSuccessfulTime }: SiteBackupStatus,
   runs: readonly JobRun[],
 ): Stored {
-  const last = runs.find(({ state }) => state === 'Succeeded');
+  const last = lastSuccess(runs);
   const report = readReport(last?.message);
   if (!report) return defined({ count, backups, lastSuccessfulTime });
   // A backup of the future comes from a wrong clock: for as long as it is the newest, it would hide that
@@ -160,4 +182,8 @@ function storedNow(
     backups: report.backups,
     ...defined({ lastSuccessfulTime: newest?.completionTime }),
   };
+}
+
+function lastSuccess(runs: readonly JobRun[]): JobRun | undefined {
+  return runs.find(({ state }) => state === 'Succeeded');
 }

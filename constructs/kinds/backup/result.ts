@@ -19,12 +19,16 @@ export interface BackupReport {
   readonly count: number;
   /** Newest first. */
   readonly backups: readonly StoredBackup[];
+  /** What a restore of the newest one does not bring back as it is. */
+  readonly leftOut: readonly string[];
 }
 
 /** As in the schema of the status. */
 const MOST_BACKUPS = 50;
 /** Applications of one backup: all backups together must fit into an object of the API server. */
 const MOST_APPS = 50;
+const MOST_LEFT_OUT = 50;
+const MOST_CHARACTERS = 1_000;
 const APP = /^\w[\w.-]{0,62}$/;
 const VERSION = /^[\x20-\x7e]{1,63}$/;
 
@@ -40,7 +44,12 @@ export function readReport(message: string | undefined): BackupReport | undefine
     .slice(0, MOST_BACKUPS)
     .flatMap((row) => backupIn(row, location, versions) ?? []);
   const byName = new Map(stored.map((backup) => [backup.name, backup]));
-  return { count, backups: [...byName.values()] };
+  return { count, backups: [...byName.values()], leftOut: textsIn(report['leftOut']) };
+}
+
+function textsIn(value: unknown): readonly string[] {
+  const texts: readonly unknown[] = Array.isArray(value) ? value : [];
+  return texts.slice(0, MOST_LEFT_OUT).flatMap((text) => shortText(text, MOST_CHARACTERS) ?? []);
 }
 
 /** A backup in its row: name, completion, size, 1 if complete, index of its versions. */
