@@ -113,6 +113,7 @@ class MariaDBAdministrator(Administrator, MariaDB):
         return bool(self.query(root, statement, self.settings.db_name))
 
     def missing_rights(self, root: Connection) -> list[str]:
+        self.check_product(str(self.query(root, self.VERSION)[0][0]))
         lines = [str(row[0]) for row in self.query(root, "SHOW GRANTS")]
         matches = [GRANT_LINE.match(line) for line in lines if not line.startswith("GRANT PROXY ")]
         if any(match is None for match in matches):

@@ -65,7 +65,7 @@ class Server(ABC):
         return bool(self.ask_administrator("exists"))
 
     def check_rights(self) -> None:
-        """Fails where the administrator lacks a right, before anything is created."""
+        """Fails where the server or a right does not fit, before anything is created."""
         if self.settings.has_root:
             self.ask_administrator("check_rights")
 

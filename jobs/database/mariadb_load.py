@@ -24,6 +24,7 @@ COMMIT_BYTES = 16 << 20
 # In a packet, what is not the statement.
 PACKET_RESERVE = 1024
 CONCAT_TOO_LARGE = 1301
+MULTI_STATEMENTS_OFF = 1
 
 
 class View(NamedTuple):
@@ -43,6 +44,7 @@ class DumpLoader:
         self.views: list[View] = []
 
     def load(self, file: Readable) -> None:
+        self.allow_single_statements()
         self.query(SETTINGS)
         try:
             self.query(TIMESTAMPS)
@@ -59,6 +61,11 @@ class DumpLoader:
                 pending = 0
         self.create_views()
         self.connection.commit()
+
+    def allow_single_statements(self) -> None:
+        """The server refuses a second statement in one request. PyMySQL never asks for it."""
+        if self.driver.__name__ == "MySQLdb":
+            self.connection.set_server_option(MULTI_STATEMENTS_OFF)
 
     def run(self, reader: DumpReader, statement: Statement, limit: int) -> None:
         check = Check(statement, reader.grammar, self.database, reader.source)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from database_admin_client import AccessDenied, DatabaseNotFound
 from database_server import Connection, Server
-from job_result import log
+from job_result import JobError, log
 from mariadb_load import DumpLoader
 from mariadb_objects import DUMP_OPTIONS, ObjectReader, Objects
 from mariadb_statements import quoted
@@ -58,6 +58,33 @@ class MariaDB(Server):
     }
     DENIED_CODES = (1044, 1045, 1698, 1130)
     NO_DATABASE_CODE = 1049
+
+    def check_rights(self) -> None:
+        self.check_password()
+        super().check_rights()
+        if not self.settings.has_root:
+            self.check_product(self.version())
+
+    def set_user_password(self) -> None:
+        self.check_password()
+        super().set_user_password()
+
+    def check_password(self) -> None:
+        """Fails where the framework cannot send the password of the site's user."""
+        if mysql_driver().__name__ == "pymysql" and not self.settings.db_password.isascii():
+            raise JobError(
+                "DatabaseAccessDenied",
+                f"the password of {self.settings.db_user} has characters beyond ASCII: PyMySQL, "
+                "the driver of this version of the framework, cannot send them",
+            )
+
+    def check_product(self, version: str) -> None:
+        if "mariadb" not in version.lower():
+            raise JobError(
+                "DatabaseUnsupported",
+                f"{self.address} is no MariaDB, but MySQL {version}; nothing was created; use "
+                "MariaDB",
+            )
 
     def objects(self) -> Objects:
         with closing(self.connect_as_user()) as connection:

@@ -183,7 +183,7 @@ describeOnServers('an attack', (servers) => {
         ]
       : [`\\o ${file}`, `COPY (SELECT 1) TO STDOUT; SELECT 1 FROM stdin;\n\\! touch ${file}`, `-- x\r\\! touch ${file}`]),
   ]; // prettier-ignore
-  it('by commands of the database’s client, or statements, in a dump: they are not run', async () => {
+  it('by commands of the database’s client in a dump: they are not run', async () => {
     const file = join(temporaryDirectory(), 'ran');
     for (const command of commands(file)) {
       const store = hostileBackup((directory) => {

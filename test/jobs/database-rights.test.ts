@@ -1,8 +1,10 @@
 /** Administrators with few rights, as of managed servers, on real MariaDB and PostgreSQL servers. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { aSite, describeOnServers } from './site-fixture.js';
-import type { Env } from './servers.js';
+import { startMariaDb } from './databases.js';
+import { AT_ONCE, aSite, describeOnServers } from './site-fixture.js';
+import { type Env, plainEnv, required, SCRIPTS } from './servers.js';
 
 /** The rights of Amazon RDS' master user: no SUPER, and no rights that the service keeps. */
 const RDS =
@@ -83,4 +85,47 @@ describeOnServers('an administrator with few rights', (servers) => {
       /stingy lacks: GRANT OPTION for SELECT, /,
     );
   });
+
+  if (servers.type === 'postgres') return;
+
+  test('learns that the server is a MySQL before anything is created, with its version', async () => {
+    const mysql = await startMariaDb(undefined, ['--version=8.0.36']);
+    try {
+      const site = aSite(servers.bench, mysql, AT_ONCE);
+      const { terminationMessage } = await site.init();
+      assert.match(
+        terminationMessage,
+        /^app-operator: DatabaseUnsupported: 127\.0\.0\.1:\d+ is no MariaDB, but MySQL 8\.0\.36; nothing was created/,
+      );
+      assert.ok(!site.exists());
+    } finally {
+      await mysql.stop('SIGKILL');
+    }
+  });
+
+  for (const driver of ['pymysql', 'MySQLdb'])
+    test(`may have a password beyond Latin-1, and loads one statement at a time, by ${driver}`, () => {
+      const user = `of_${driver}`;
+      servers.database.sql(`SET NAMES utf8mb4; CREATE USER ${user}@'%' IDENTIFIED BY 'pässwört-€'`);
+      const hidden = driver === 'pymysql' ? 'sys.modules["MySQLdb"] = None' : '';
+      const code = `
+import sys
+from types import SimpleNamespace
+sys.path.append(${JSON.stringify(SCRIPTS)})
+${hidden}
+from mariadb_load import DumpLoader
+from mariadb_server import MariaDB, mysql_driver
+server = MariaDB(SimpleNamespace(db_host="127.0.0.1", db_port=${String(servers.database.port)}))
+connection = server.open("${user}", "pässwört-€", None)
+print(server.query(connection, "SELECT CURRENT_USER()"))
+loader = DumpLoader(connection, mysql_driver(), "mysql")
+loader.allow_single_statements()
+try:
+    loader.query("SELECT 1; SELECT 2")
+except Exception as error:
+    print(error)
+`;
+      const output = execFileSync(required('python3'), ['-c', code], { env: plainEnv({}) });
+      assert.match(output.toString(), new RegExp(`${user}[^]*error in your SQL syntax`));
+    });
 });

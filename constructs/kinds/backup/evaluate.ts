@@ -48,13 +48,12 @@ interface BackupResult {
 
 /** A single backup: Ready when it is stored and checked. */
 function evaluateSingle(observation: Observed, lastFailure: string | undefined): BackupResult {
-  const { inputs, runs, pending } = observation;
-  const before = observation.resource.status ?? {};
+  const { resource, inputs, runs, pending } = observation;
   const run = runs.find((one) => one.run === inputs.run);
   if (inputs.ended || run?.state === 'Succeeded') {
     return {
       phase: 'Succeeded',
-      ready: succeeded(before, storedBy(observation, run), inputs.ended ? undefined : run),
+      ready: succeeded(resource.status, storedBy(observation, run), run),
       endedRun: inputs.run,
     };
   }
@@ -113,7 +112,7 @@ function blocked({ reason, message }: SiteBlock): BackupResult {
 }
 
 function succeeded(
-  before: SiteBackupStatus,
+  before: SiteBackupStatus | undefined,
   backup: StoredBackup | undefined,
   run: JobRun | undefined,
 ): ConditionResult {
@@ -129,7 +128,7 @@ function succeeded(
 
 /** Where a backup is, and what it leaves out. The condition keeps what a deleted run has reported. */
 function storedMessage(
-  before: SiteBackupStatus,
+  before: SiteBackupStatus | undefined,
   { name, location }: StoredBackup,
   run: JobRun | undefined,
 ): string {
@@ -139,7 +138,7 @@ function storedMessage(
     const { leftOut } = report;
     return leftOut.length > 0 ? `${message}; ${leftOut.join('; ')}` : message;
   }
-  const shown = before.conditions?.find(({ type }) => type === 'Ready')?.message;
+  const shown = before?.conditions?.find(({ type }) => type === 'Ready')?.message;
   return shown?.startsWith(`${message};`) === true ? shown : message;
 }
 

@@ -72,7 +72,7 @@ def statement(depth: int, version: int) -> str:
 
 
 class Reader(DumpReader):
-    """Tells of an empty statement: the server refuses one."""
+    """Notes an empty statement: the server refuses one."""
 
     has_empty = False
 
