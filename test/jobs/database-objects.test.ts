@@ -183,7 +183,7 @@ describe(
       );
       const size = Number(asUser(source, 'SELECT @@max_allowed_packet'));
       const near = String(size - 2000);
-      const rows = `(1, repeat('ü\'\'', ${near} / 3), NULL, 'x'), (2, 'x', repeat(x'00FF27', ${near} / 3), repeat('ä"', 100)), (3, '', '', NULL)`;
+      const rows = `(1, repeat('ü\\\\', ${near} / 3), NULL, 'x'), (2, 'x', repeat(x'00FF27', ${near} / 3), repeat('ä"', 100)), (3, '', '', NULL)`;
       asUser(source, `INSERT INTO large VALUES ${rows}`);
       const sums =
         'SELECT id, md5(a), md5(b), md5(c), length(a), length(b) FROM large ORDER BY 1, 2';
