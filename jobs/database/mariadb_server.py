@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from io import BufferedIOBase
 from typing import Any, ClassVar
 
 from database_admin_client import AccessDenied, DatabaseNotFound
@@ -87,7 +88,7 @@ class MariaDB(Server):
     DENIED_CODES = (1044, 1045, 1698, 1130)
     NO_DATABASE_CODE = 1049
 
-    def load(self, file: Iterable[bytes]) -> None:
+    def load(self, file: BufferedIOBase) -> None:
         program, arguments = self.client("shell", RESTORE_FAILED)
         if has_sandbox(program):
             arguments.insert(-1, "--sandbox")
@@ -135,6 +136,12 @@ class MariaDB(Server):
             if code == self.NO_DATABASE_CODE:
                 raise DatabaseNotFound(text) from None
             raise self.connection_error(error, text or error) from None
+
+    def check_prepared(self) -> None:
+        """The administrator has granted all rights on the database, or creating a site fails."""
+
+    def check_client(self) -> None:
+        """Each version of the program dumps each version of the server."""
 
     def client_address(self) -> tuple[str, int]:
         address = super().client_address()
