@@ -15,7 +15,8 @@ Environment
 
 The framework writes the files to scratch space. The Job stores them, reads them back, and writes
 the manifest last (see stored_backup.py). The termination message is JSON: `location`; `count`, the
-number of backups; `versions`, pairs [frameworkVersion, {app: version}]; `backups`, newest first and
+number of backups; `leftOut`, names of what the newest backup does not hold, or what another site
+cannot take over; `versions`, pairs [frameworkVersion, {app: version}]; `backups`, newest first and
 as many as fit, rows of [name, completion (in the form of a name), size in bytes, 1 if complete,
 index in `versions`].
 """
@@ -67,6 +68,9 @@ from volume_files import copy_file, is_file, open_to_read, read_json_value, remo
 
 STEP = Path(__file__).with_name("site_backup_step.py")
 MAX_LISTED = 50
+# Of the names of what is left out, so many are reported, and so many characters of each.
+MAX_LEFT_OUT = 20
+MAX_NAME = 100
 # More than the last line of a dump.
 DUMP_TAIL_BYTES = 4 << 10
 DUMP_ENDS = (b"-- Dump completed", b"-- PostgreSQL database dump complete")
@@ -281,6 +285,7 @@ def manifest_of_site(
         "apps": [{"name": app, "version": versions.get(app, "unknown")} for app in result["apps"]],
         "partial": result["partial"],
         "encrypted": result["encrypted"],
+        **({"leftOut": result["leftOut"]} if result["leftOut"] else {}),
     }
 
 
@@ -362,6 +367,7 @@ def termination_message(manifests: Sequence[Manifest], location: str) -> str:
     """The stored backups, as many of the newest as fit into a termination message."""
     versions: list[list[Any]] = []
     rows: list[list[Any]] = []
+    left_out = shortened(manifests[0].get("leftOut", [])) if manifests else []
     for manifest in manifests[:MAX_LISTED]:
         version = [
             manifest["frameworkVersion"],
@@ -381,10 +387,18 @@ def termination_message(manifests: Sequence[Manifest], location: str) -> str:
     while True:
         used = versions[: 1 + max((row[-1] for row in rows), default=-1)]
         report = {"location": location, "count": len(manifests), "versions": used, "backups": rows}
+        if left_out:
+            report["leftOut"] = left_out
         text = json.dumps(report, separators=(",", ":"))
         if len(text.encode()) <= TERMINATION_MESSAGE_BYTES or not rows:
             return text
         rows.pop()
+
+
+def shortened(names: Sequence[str]) -> list[str]:
+    shown = [name[:MAX_NAME] for name in names[:MAX_LEFT_OUT]]
+    rest = len(names) - len(shown)
+    return [*shown, *([f"{rest} more"] if rest else [])]
 
 
 def main() -> tuple[dict[str, Any], str]:

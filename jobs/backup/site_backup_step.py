@@ -2,7 +2,7 @@
 
 BACKUP_REQUEST is a JSON object: paths `database`, `config`, `files`, `privateFiles`; `withFiles`,
 `compress`; `include`, `exclude` (document types). The result is written to the file STEP_RESULT:
-`dbType`, `apps`, `partial`, `encrypted`. After a failure, the last line has the reason.
+`dbType`, `apps`, `partial`, `encrypted`, `leftOut`. After a failure, the last line has the reason.
 """
 
 import json
@@ -13,6 +13,13 @@ from typing import Any, NoReturn
 
 from framework_steps import connect
 from new_site import pass_password_by_environment
+from postgres_objects import (
+    NOT_POSSIBLE_ELSEWHERE,
+    OTHER_LARGE_OBJECTS,
+    OTHER_TABLES,
+    excluding,
+    names_of,
+)
 
 
 def fail(message: object) -> NoReturn:
@@ -27,6 +34,31 @@ def check_doctypes(frappe: Any, doctypes: Sequence[str]) -> None:
     if missing:
         names = ", ".join(missing)
         fail(f"app-operator: DocTypeMissing: the site has no table for: {names}")
+
+
+def leave_out(frappe: Any) -> list[str]:
+    """Excludes what the site's user may not dump. Names it, and what no other site could take."""
+    if frappe.conf.db_type != "postgres":
+        return []
+    tables = [tuple(row) for row in frappe.db.sql(OTHER_TABLES)]
+    has_large_objects = bool(frappe.db.sql(OTHER_LARGE_OBJECTS)[0][0])
+    exclude(excluding(tables, has_large_objects))
+    elsewhere = [str(row[0]) for row in frappe.db.sql(NOT_POSSIBLE_ELSEWHERE)]
+    return [*names_of(tables, has_large_objects), *elsewhere]
+
+
+def exclude(arguments: list[str]) -> None:
+    """Adds arguments to the program that dumps the database."""
+    import frappe.database
+
+    original = frappe.database.get_command
+
+    def get_command(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("dump"):
+            kwargs["extra"] = [*(kwargs.get("extra") or []), *arguments]
+        return original(*args, **kwargs)
+
+    frappe.database.get_command = get_command
 
 
 def back_up(request: dict[str, Any]) -> None:
@@ -61,6 +93,7 @@ def main() -> None:
     frappe = connect()
     check_doctypes(frappe, [*request["include"], *request["exclude"]])
     pass_password_by_environment()
+    left_out = leave_out(frappe)
     try:
         back_up(request)
     except Exception as error:
@@ -70,6 +103,7 @@ def main() -> None:
         "apps": list(frappe.get_installed_apps()),
         "partial": bool(request["include"] or request["exclude"]),
         "encrypted": bool(frappe.db.get_single_value("System Settings", "encrypt_backup")),
+        "leftOut": left_out,
     }
     with open(os.environ["STEP_RESULT"], "w") as file:
         json.dump(result, file)

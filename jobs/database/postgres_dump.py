@@ -32,6 +32,7 @@ WORD = re.compile(rb"[A-Za-z_\x80-\xff][A-Za-z0-9_$\x80-\xff]*|\d+")
 # Between texts with this between them the first text continues.
 BLANKS = re.compile(rb"(?:[ \t\n\r\f\v]+|--[^\r\n]*)*")
 PSQL_COMMAND = re.compile(rb"\\([^\s;]*)[^\r\n]*")
+WORDS = re.compile(rb'[\w\s."\x80-\xff-]*')
 END_OF_ROWS = (b"\\.\n", b"\\.\r\n", b"\\.")
 
 # With what a statement of a body of SQL begins: `CREATE FUNCTION … BEGIN ATOMIC …; …; END`.
@@ -49,7 +50,14 @@ class Statement(NamedTuple):
 
     @property
     def words(self) -> str:
-        return " ".join(self.tokens[:6])
+        """Its first words, without any text."""
+        return first_words(self.text)
+
+
+def first_words(text: bytes) -> str:
+    match = WORDS.match(text)
+    assert match is not None
+    return " ".join(match[0].decode(errors="replace").split())[:60]
 
 
 def refused(line: int, what: str) -> JobError:
@@ -130,7 +138,8 @@ class Dump:
                     raise refused(line, "a zero byte outside of rows")
                 return Statement(text, tuple(first), tuple(last), line)
             if begins and token not in OF_BODY:
-                raise refused(line, f"a body that ends in no way that is known, {first[:6]}")
+                words = first_words(self.buffer[self.start : self.position])
+                raise refused(line, f"a body whose end is not known, {words!r}")
             is_outside = depth == 0 or (depth == 1 and token == ")")
             depth += (token == "(") - (token == ")")
             if is_outside:
@@ -140,7 +149,8 @@ class Dump:
                 last = [*last[1 - LAST_TOKENS :], token]
             begins = body.depth > 0 and token in (";", "ATOMIC")
         if first:
-            raise refused(line, f"a last statement without an end, {' '.join(first[:6])}")
+            words = first_words(self.buffer[self.start : self.position])
+            raise refused(line, f"a last statement without an end, {words!r}")
         return None
 
     def token(self, begins: bool) -> str | None:
@@ -260,15 +270,15 @@ class Rows:
 
     def __init__(self, dump: Dump) -> None:
         self.dump, self.line = dump, dump.line
-        self.rest, self.is_ended, self.begins = b"", False, True
+        self.rest, self.begins = b"", True
+        self.is_ended = self.is_cut = False
 
     def read(self, size: int = -1) -> bytes:
         pieces, length = [self.rest], len(self.rest)
         while not self.is_ended and (size < 0 or length < size):
             line = self.dump.readline()
-            if not line:
-                raise refused(self.line, "rows without an end")
-            if self.begins and line in END_OF_ROWS:
+            self.is_cut = not line
+            if self.is_cut or (self.begins and line in END_OF_ROWS):
                 self.is_ended = True
                 break
             self.begins = line.endswith(b"\n")
@@ -281,5 +291,8 @@ class Rows:
         return data
 
     def end(self) -> None:
+        """Skips the rest. Fails if the dump ends within the rows."""
         while self.read(1 << 20):
             pass
+        if self.is_cut:
+            raise refused(self.line, "rows without an end")

@@ -35,7 +35,7 @@ WHERE found.oid >= {FIRST_OBJECT} AND pg_has_role(found.owner, 'USAGE')
   AND (named.type, named.identity) <> ('schema', 'public')
   AND COALESCE(named.schema, named.name, '') !~ '^pg_(temp|toast)'
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = found.catalog
-    AND d.objid = found.oid AND d.deptype IN ('e', 'i'))
+    AND d.objid = found.oid AND d.deptype IN ('e', 'i') AND d.refobjid <> d.objid)
 ORDER BY array_position(ARRAY['view', 'materialized view'], named.type),
   c.relispartition AND c.relkind = 'r' DESC NULLS LAST, named.type = 'schema', found.oid
 """
@@ -47,6 +47,21 @@ SELECT lo_unlink(oid) FROM (SELECT oid FROM pg_largeobject_metadata
   WHERE pg_has_role(lomowner, 'USAGE') LIMIT 1000) AS own
 """
 
+# Statements that take back what new objects would give to other roles: the dump says what each has.
+DEFAULT_RIGHTS = """
+SELECT format('ALTER DEFAULT PRIVILEGES %s REVOKE ALL ON %s FROM %s',
+  'IN SCHEMA ' || quote_ident(n.nspname), kind.name,
+  CASE right_of.grantee WHEN 0 THEN 'PUBLIC'
+    ELSE quote_ident(pg_get_userbyid(right_of.grantee)) END)
+FROM pg_default_acl d LEFT JOIN pg_namespace n ON n.oid = d.defaclnamespace
+JOIN (VALUES ('r', 'TABLES'), ('S', 'SEQUENCES'), ('f', 'FUNCTIONS'), ('T', 'TYPES'),
+  ('n', 'SCHEMAS')) AS kind (code, name) ON kind.code = d.defaclobjtype::text
+CROSS JOIN LATERAL aclexplode(d.defaclacl) AS right_of
+WHERE pg_get_userbyid(d.defaclrole) = current_user AND right_of.grantee <> d.defaclrole
+UNION ALL VALUES ('ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO PUBLIC'),
+  ('ALTER DEFAULT PRIVILEGES GRANT USAGE ON TYPES TO PUBLIC')
+"""
+
 # Tables of other roles: the site's user may not read them, or could not make them again.
 OTHER_TABLES = f"""
 SELECT n.nspname, c.relname, pg_get_userbyid(c.relowner) FROM pg_class c
@@ -55,7 +70,7 @@ WHERE c.oid >= {FIRST_OBJECT} AND c.relkind IN ('r', 'p', 'S', 'f')
   AND NOT pg_has_role(c.relowner, 'USAGE') AND n.nspname !~ '^pg_(temp|toast)'
   AND (c.oid IN (SELECT unnest(extconfig) FROM pg_extension) OR NOT EXISTS (
     SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
-    AND d.objid = c.oid AND d.deptype IN ('e', 'i')))
+    AND d.objid = c.oid AND d.deptype IN ('e', 'i') AND d.refobjid <> d.objid))
 ORDER BY 1, 2
 """
 OTHER_LARGE_OBJECTS = """
@@ -70,8 +85,9 @@ WHERE e.extname <> 'plpgsql' AND e.oid >= {FIRST_OBJECT}
 UNION
 SELECT format('function %s in %I', p.oid::regprocedure, l.lanname) FROM pg_proc p
 JOIN pg_language l ON l.oid = p.prolang
-WHERE p.oid >= {FIRST_OBJECT} AND NOT l.lanpltrusted AND NOT EXISTS (SELECT FROM pg_depend d
-  WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+WHERE p.oid >= {FIRST_OBJECT} AND NOT l.lanpltrusted AND p.prokind <> 'a'
+  AND NOT EXISTS (SELECT FROM pg_depend d
+    WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype IN ('e', 'i'))
 UNION
 SELECT format('event trigger %I', evtname) FROM pg_event_trigger
 UNION

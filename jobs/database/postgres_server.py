@@ -16,6 +16,7 @@ from operator_constants import RESTORE_FAILED
 from postgres_dump import Dump, Statement, refused
 from postgres_objects import (
     CONNECTED_ROLES,
+    DEFAULT_RIGHTS,
     DROP_LARGE_OBJECTS,
     DROPPED_AS,
     OTHER_LARGE_OBJECTS,
@@ -24,7 +25,7 @@ from postgres_objects import (
     excluding,
     names_of,
 )
-from postgres_statements import ENCODING, Use, for_known_roles, use_of
+from postgres_statements import ENCODING, Use, for_known_roles, is_right, use_of
 from secret_redaction import redact
 
 # A transaction of so many statements: one over everything would need more locks than a server has.
@@ -144,6 +145,8 @@ class Postgres(Server):
                 (self.try_query if kind == "schema" else self.query)(connection, statement)
             while self.query(connection, DROP_LARGE_OBJECTS):
                 pass
+            for (statement,) in self.query(connection, DEFAULT_RIGHTS):
+                self.query(connection, statement)
 
     def dump_arguments(self) -> list[str]:
         with closing(self.connect_as_user()) as connection:
@@ -176,6 +179,8 @@ class Load:
         self.count = 0
         self.is_held = False
         self.left_out: Counter[str] = Counter()
+        self.cursor.execute("SELECT current_user")
+        self.user = self.cursor.fetchone()[0]
         self.cursor.execute(CONNECTED_ROLES)
         self.roles = {row[0] for row in self.cursor.fetchall()}
 
@@ -216,8 +221,7 @@ class Load:
     def try_statement(self, statement: Statement) -> None:
         import psycopg2
 
-        is_right = statement.tokens[0] in ("GRANT", "REVOKE")
-        if is_right and not for_known_roles(statement, self.roles):
+        if is_right(statement) and not for_known_roles(statement, self.user, self.roles):
             self.leave_out(statement)
             return
         self.cursor.execute("SAVEPOINT statement")

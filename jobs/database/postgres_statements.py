@@ -104,7 +104,7 @@ def use_of_definition(statement: Statement) -> Use | None:
         return Use.LEAVE_OUT
     if verb == "ALTER" and statement.last_tokens[:2] == ("OWNER", "TO"):
         return Use.LEAVE_OUT
-    if rest[:2] == ["DEFAULT", "PRIVILEGES"] or (kind == "SCHEMA" and name in PUBLIC_SCHEMA):
+    if kind == "SCHEMA" and name in PUBLIC_SCHEMA:
         return Use.LEAVE_OUT
     return Use.LOAD if kind in DATA and "FOREIGN" not in statement.tokens else Use.TRY
 
@@ -143,10 +143,19 @@ def use_of_rights(statement: Statement) -> Use:
     return Use.TRY
 
 
-def for_known_roles(statement: Statement, known: Collection[str]) -> bool:
-    """Whether a GRANT or REVOKE names no other roles than these, and PUBLIC."""
+def is_right(statement: Statement) -> bool:
+    first, second = [*statement.tokens, ""][:2]
+    return first in ("GRANT", "REVOKE") or (first, second) == ("ALTER", "DEFAULT")
+
+
+def for_known_roles(statement: Statement, user: str, known: Collection[str]) -> bool:
+    """Whether a right names no other roles than these and PUBLIC. Default rights are the user's."""
     tokens = list(statement.tokens)
-    mark = "TO" if tokens[0] == "GRANT" else "FROM"
+    if tokens[:4] == ["ALTER", "DEFAULT", "PRIVILEGES", "FOR"]:
+        if role_name("".join(tokens[5:6])) != user:
+            return False
+        tokens = tokens[6:]
+    mark = "FROM" if "REVOKE" in tokens[:4] else "TO"
     if mark not in tokens:
         return False
     roles = tokens[len(tokens) - tokens[::-1].index(mark) :]

@@ -15,8 +15,12 @@ COPY = "COPY public.t (a) FROM stdin;\n"
 def read(dump: bytes) -> Iterator[tuple[Statement, bytes | None]]:
     reader = Dump(io.BytesIO(dump))
     for statement in reader.statements():
-        rows = reader.rows().read() if use_of(statement) is Use.COPY else None
-        yield statement, rows
+        data = None
+        if use_of(statement) is Use.COPY:
+            rows = reader.rows()
+            data = rows.read()
+            rows.end()
+        yield statement, data
 
 
 def texts(dump: str) -> list[str]:
@@ -55,7 +59,7 @@ def test_statement_ends_where_the_server_ends_it(
     assert texts(f"{text};\n-- a comment;\nSELECT 2;") == [text, "SELECT 2"]
 
 
-@pytest.mark.parametrize("piece", [1, 5, 1 << 18])
+@pytest.mark.parametrize("piece", [4, 7, 1 << 18])
 def test_rows_of_a_table_are_no_statements(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
     monkeypatch.setattr(postgres_dump, "PIECE_BYTES", piece)
     rows = "GRANT all\n\\restrict x\n'\t$$\n\\\\.\n"
@@ -93,13 +97,13 @@ def test_lines_are_counted() -> None:
         ("\\connect other\n", "a command of psql, \\\\connect"),
         ("SELECT 1 \\gexec\n", "a command of psql, \\\\gexec"),
         ("SELECT '1;\n", "line 1 of the dump has a text or a comment without an end"),
-        ("SELECT 1\n-- end\n", "a last statement without an end, REFRESH 1"),
+        ("SELECT 1\n-- end\n", "a last statement without an end, 'REFRESH 1 -- end'"),
         (f"{COPY}a\n", "line 2 of the dump has rows without an end"),
         (f"{COPY[:-1]} DROP TABLE t;\n\\.\n", "a statement behind COPY in its line"),
         ("SELECT '\0';", "a zero byte outside of rows"),
         (
             "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1 AS case; END; ALTER SYSTEM x;",
-            "a body that ends in no way that is known",
+            "a body whose end is not known, 'CREATE FUNCTION f'",
         ),
     ],
 )
@@ -134,6 +138,7 @@ def test_data_is_loaded(text: str) -> None:
         "CREATE USER MAPPING FOR x SERVER y",
         "COMMENT ON TABLE t IS 'x'",
         "GRANT SELECT ON TABLE t TO reader",
+        "ALTER DEFAULT PRIVILEGES FOR ROLE x GRANT SELECT ON TABLES TO y",
         "REVOKE ALL ON FUNCTION f() FROM PUBLIC",
         "ALTER TABLE t ADD CONSTRAINT k FOREIGN KEY (a) REFERENCES other(a)",
     ],
@@ -147,7 +152,6 @@ def test_what_another_role_decides_is_tried(text: str) -> None:
     [
         "ALTER TABLE a.b OWNER TO c",
         'ALTER FUNCTION f(a int) OWNER TO "x y"',
-        "ALTER DEFAULT PRIVILEGES FOR ROLE x GRANT SELECT ON TABLES TO y",
         "CREATE SCHEMA public",
         "CREATE SCHEMA IF NOT EXISTS public",
         "COMMENT ON SCHEMA \"public\" IS 'x'",
@@ -199,11 +203,16 @@ def test_what_no_dump_of_a_database_has_is_refused(text: str) -> None:
 def test_roles_of_a_right() -> None:
     def known(text: str) -> bool:
         [statement] = Dump(io.BytesIO(text.encode())).statements()
-        return for_known_roles(statement, {"reader", "a b"})
+        return for_known_roles(statement, "shop", {"reader", "a b"})
 
     assert known("GRANT SELECT ON TABLE t TO reader;")
     assert known('GRANT SELECT(a) ON TABLE t TO "a b", PUBLIC WITH GRANT OPTION;')
     assert known("REVOKE ALL ON FUNCTION f(int) FROM PUBLIC;")
+    rights = "ALTER DEFAULT PRIVILEGES FOR ROLE shop IN SCHEMA s"
+    assert known(f"{rights} GRANT SELECT ON TABLES  TO reader;")
+    assert known(f"{rights} REVOKE ALL ON FUNCTIONS  FROM PUBLIC;")
+    assert not known(f"{rights} GRANT SELECT ON TABLES  TO other;")
+    assert not known(f"{rights.replace('shop', 'other')} GRANT SELECT ON TABLES  TO reader;")
     assert not known("GRANT SELECT ON TABLE t TO reader, other;")
     assert not known('GRANT SELECT ON TABLE "x TO reader" TO "Reader";')
 

@@ -48,12 +48,12 @@ interface BackupResult {
 
 /** A single backup: Ready when it is stored and checked. */
 function evaluateSingle(observation: Observed, lastFailure: string | undefined): BackupResult {
-  const { inputs, runs, pending } = observation;
+  const { resource, inputs, runs, pending } = observation;
   const run = runs.find((one) => one.run === inputs.run);
   if (inputs.ended || run?.state === 'Succeeded') {
     return {
       phase: 'Succeeded',
-      ready: succeeded(storedBy(observation, run)),
+      ready: succeeded(storedBy(observation, run), storedNow(resource.status ?? {}, runs)),
       endedRun: inputs.run,
     };
   }
@@ -100,8 +100,9 @@ function evaluateSchedule(
     const message = 'no backups are made while suspended';
     return { phase, ready: conditionResult('Ready', 'True', 'Suspended', message) };
   }
-  const newest = storedNow(resource.status ?? {}, runs).backups?.[0];
-  if (newest) return { phase, ready: succeeded(newest) };
+  const stored = storedNow(resource.status ?? {}, runs);
+  const newest = stored.backups?.[0];
+  if (newest) return { phase, ready: succeeded(newest, stored) };
   const message = 'the first backup is not due yet';
   return { phase, ready: conditionResult('Ready', 'True', 'Scheduled', message) };
 }
@@ -110,15 +111,12 @@ function blocked({ reason, message }: SiteBlock): BackupResult {
   return { phase: 'Pending', ready: conditionResult('Ready', 'False', reason, message) };
 }
 
-function succeeded(backup: StoredBackup | undefined): ConditionResult {
-  return conditionResult(
-    'Ready',
-    'True',
-    'BackedUp',
-    backup
-      ? `stored and checked: ${backup.location}`
-      : 'the backup has ended, but status.backups does not list it; look for it in spec.destination',
-  );
+function succeeded(backup: StoredBackup | undefined, { leftOut = [] }: Stored): ConditionResult {
+  const message = backup
+    ? `stored and checked: ${backup.location}`
+    : 'the backup has ended, but status.backups does not list it; look for it in spec.destination';
+  const rest = leftOut.length > 0 ? `; left out: ${leftOut.join(', ')}` : '';
+  return conditionResult('Ready', 'True', 'BackedUp', `${message}${rest}`);
 }
 
 function failed(why = 'BackupFailed: no reason is known'): ConditionResult {
@@ -139,16 +137,18 @@ function failureOf(before: SiteBackupStatus, runs: readonly JobRun[]): string | 
   return `${reason}: Job ${last.name}: ${message}`;
 }
 
-type Stored = Pick<SiteBackupStatus, 'count' | 'backups' | 'lastSuccessfulTime'>;
+type Stored = Pick<SiteBackupStatus, 'count' | 'backups' | 'lastSuccessfulTime'> & {
+  readonly leftOut?: readonly string[] | undefined;
+};
 
 /** What is stored: as the last successful backup reported, else as the status has it. */
 function storedNow(
-  { count, backups, lastSuccessfulTime }: SiteBackupStatus,
+  { count, backups, lastSuccessfulTime, leftOut }: SiteBackupStatus,
   runs: readonly JobRun[],
 ): Stored {
   const last = runs.find(({ state }) => state === 'Succeeded');
   const report = readReport(last?.message);
-  if (!report) return defined({ count, backups, lastSuccessfulTime });
+  if (!report) return defined({ count, backups, lastSuccessfulTime, leftOut });
   // A backup of the future comes from a wrong clock: for as long as it is the newest, it would hide that
   // backups fail.
   const end = last?.completionTime;
@@ -158,6 +158,7 @@ function storedNow(
   return {
     count: report.count,
     backups: report.backups,
+    leftOut: report.leftOut.length > 0 ? report.leftOut : undefined,
     ...defined({ lastSuccessfulTime: newest?.completionTime }),
   };
 }

@@ -5,6 +5,7 @@ import {
   countIn,
   type Failure,
   locationIn,
+  matchingItems,
   matchingText,
   parseFailure,
   parseReport,
@@ -19,12 +20,16 @@ export interface BackupReport {
   readonly count: number;
   /** Newest first. */
   readonly backups: readonly StoredBackup[];
+  /** Of the newest: what it does not hold, or what another site cannot take over. */
+  readonly leftOut: readonly string[];
 }
 
 /** As in the schema of the status. */
 const MOST_BACKUPS = 50;
 /** Applications of one backup: all backups together must fit into an object of the API server. */
 const MOST_APPS = 50;
+const MOST_LEFT_OUT = 21;
+const LEFT_OUT = /^[^\p{Cc}]{1,120}$/u;
 const APP = /^\w[\w.-]{0,62}$/;
 const VERSION = /^[\x20-\x7e]{1,63}$/;
 
@@ -40,7 +45,8 @@ export function readReport(message: string | undefined): BackupReport | undefine
     .slice(0, MOST_BACKUPS)
     .flatMap((row) => backupIn(row, location, versions) ?? []);
   const byName = new Map(stored.map((backup) => [backup.name, backup]));
-  return { count, backups: [...byName.values()] };
+  const leftOut = matchingItems(report['leftOut'], LEFT_OUT, MOST_LEFT_OUT);
+  return { count, backups: [...byName.values()], leftOut };
 }
 
 /** A backup in its row: name, completion, size, 1 if complete, index of its versions. */
