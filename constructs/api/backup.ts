@@ -156,6 +156,10 @@ export interface SiteBackupStatus extends CommonStatus {
    * @listType map
    * @listMapKey name */
   readonly backups?: readonly StoredBackup[];
+  /** What of the database the last backup does not hold, or what another site cannot take over.
+   * @maxItems 21
+   * @listType atomic */
+  readonly leftOut?: readonly string[];
 }
 
 /** A backup that can be restored. */

@@ -15,10 +15,10 @@ Environment
 
 The framework writes the files to scratch space. The Job stores them, reads them back, and writes
 the manifest last (see stored_backup.py). The termination message is JSON: `location`; `count`, the
-number of backups; `versions`, pairs [frameworkVersion, {app: version}]; `backups`, newest first and
+number of backups; `leftOut`, names of what the newest backup does not hold, or what another site
+cannot take over; `versions`, pairs [frameworkVersion, {app: version}]; `backups`, newest first and
 as many as fit, rows of [name, completion (in the form of a name), size in bytes, 1 if complete,
-index in `versions`]; `leftOut`, texts about the newest one: what a restore does not bring back as
-it is.
+index in `versions`].
 """
 
 import gzip
@@ -68,8 +68,9 @@ from volume_files import copy_file, is_file, open_to_read, read_json_value, remo
 
 STEP = Path(__file__).with_name("site_backup_step.py")
 MAX_LISTED = 50
-# Of what is left out of the newest backup, so many characters are reported; the log has the rest.
-MAX_LEFT_OUT = 1000
+# Of the names of what is left out, so many are reported, and so many characters of each.
+MAX_LEFT_OUT = 20
+MAX_NAME = 100
 # More than the last line of a dump.
 DUMP_TAIL_BYTES = 4 << 10
 DUMP_ENDS = (b"-- Dump completed", b"-- PostgreSQL database dump complete")
@@ -240,7 +241,7 @@ def back_up(settings: BackupSettings, store: Store) -> Manifest:
         with tempfile.TemporaryDirectory(prefix="backup-", ignore_cleanup_errors=True) as scratch:
             result = create_files(settings, Path(scratch))
             for what in result["leftOut"]:
-                log(f"the backup: {what}")
+                log(f"the backup: left out: {what}")
             if not result["encrypted"]:
                 check_dump(Path(scratch) / DATABASE)
             files = [store_file(store, name, path) for path in sorted(Path(scratch).iterdir())]
@@ -286,7 +287,7 @@ def manifest_of_site(
         "apps": [{"name": app, "version": versions.get(app, "unknown")} for app in result["apps"]],
         "partial": result["partial"],
         "encrypted": result["encrypted"],
-        "leftOut": result["leftOut"],
+        **({"leftOut": result["leftOut"]} if result["leftOut"] else {}),
     }
 
 
@@ -366,9 +367,9 @@ def apply_retention(settings: BackupSettings, store: Store) -> list[Manifest]:
 
 def termination_message(manifests: Sequence[Manifest], location: str) -> str:
     """The stored backups, as many of the newest as fit into a termination message."""
-    left_out = shortened(manifests[0].get("leftOut", [])) if manifests else []
     versions: list[list[Any]] = []
     rows: list[list[Any]] = []
+    left_out = shortened(manifests[0].get("leftOut", [])) if manifests else []
     for manifest in manifests[:MAX_LISTED]:
         version = [
             manifest["frameworkVersion"],
@@ -387,25 +388,19 @@ def termination_message(manifests: Sequence[Manifest], location: str) -> str:
         )
     while True:
         used = versions[: 1 + max((row[-1] for row in rows), default=-1)]
-        report = {
-            "location": location,
-            "count": len(manifests),
-            "versions": used,
-            "backups": rows,
-            "leftOut": left_out,
-        }
+        report = {"location": location, "count": len(manifests), "versions": used, "backups": rows}
+        if left_out:
+            report["leftOut"] = left_out
         text = json.dumps(report, separators=(",", ":"))
         if len(text.encode()) <= TERMINATION_MESSAGE_BYTES or not rows:
             return text
         rows.pop()
 
 
-def shortened(texts: Sequence[str]) -> list[str]:
-    kept = [text[:MAX_LEFT_OUT] for text in texts]
-    while len(kept) > 1 and sum(map(len, kept)) > MAX_LEFT_OUT:
-        kept.pop()
-    more = len(texts) - len(kept)
-    return [*kept, *([f"and {more} more, see the log of the Job"] if more else [])]
+def shortened(names: Sequence[str]) -> list[str]:
+    shown = [name[:MAX_NAME] for name in names[:MAX_LEFT_OUT]]
+    rest = len(names) - len(shown)
+    return [*shown, *([f"{rest} more"] if rest else [])]
 
 
 def main() -> tuple[dict[str, Any], str]:

@@ -45,6 +45,7 @@ REDUCED_GRANTS = (
 CANNOT_GRANT_CODES = (1044, 1045, 1227)
 # A line of SHOW GRANTS: the rights, the database and the table as patterns, and what follows.
 GRANT_LINE = re.compile(r"^GRANT (.+) ON (`(?:[^`]|``)*`|\*)\.(\*|`.*`) TO (.*)$")
+SCHEMA_OWNER = "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'public'"
 NEEDED_RIGHTS = tuple(REDUCED_GRANTS.split(", "))
 
 
@@ -96,6 +97,10 @@ class Administrator(Server):
     def set_user_password(self) -> None:
         with closing(self.connect_as_root()) as root:
             self.ensure_user(root)
+
+    def server_version(self) -> str:
+        with closing(self.connect_as_root()) as root:
+            return str(self.query(root, self.VERSION)[0][0])
 
     def uptime_seconds(self) -> float:
         with closing(self.connect_as_root()) as root:
@@ -242,6 +247,27 @@ class PostgresAdministrator(Administrator, Postgres):
             self.query(root, f'ALTER DATABASE "{name}" OWNER TO "{user}"')
             # By default every role of the server may connect to every database.
             self.query(root, f'REVOKE ALL ON DATABASE "{name}" FROM PUBLIC')
+        if not self.may_use_schema():
+            self.grant_schema()
+
+    def grant_schema(self) -> None:
+        """Some managed servers give schema public of new databases to a role of their own."""
+        settings = self.settings
+        grant = f'GRANT ALL ON SCHEMA public TO "{settings.db_user}"'
+        root_user, root_password = settings.root_user, settings.root_password
+        with closing(self.open(root_user, root_password, settings.db_name)) as root:
+            owners = self.query(root, SCHEMA_OWNER)
+            self.try_query(root, grant if owners else "CREATE SCHEMA public")
+            if not owners:
+                self.try_query(root, grant)
+        if not self.may_use_schema():
+            owner = owners[0][0] if owners else "no role"
+            raise JobError(
+                "DatabaseRightsMissing",
+                f"schema public of new databases on {self.address} belongs to {owner}, and "
+                f"{root_user} may not grant rights on it; run as a superuser: GRANT "
+                f'"{owner}" TO "{root_user}"; or prepare the database, and run there: {grant}',
+            )
 
     def ensure_user(self, root: Connection) -> None:
         settings = self.settings
@@ -286,6 +312,7 @@ def operations(server: Administrator) -> dict[str, Callable[[], Any]]:
         "exists": server.exists,
         "create": server.create,
         "drop": server.drop,
+        "server_version": server.server_version,
         "set_user_password": server.set_user_password,
         "uptime_seconds": server.uptime_seconds,
     }

@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing
+from io import BufferedIOBase
 from typing import Any, ClassVar
 
 from database_admin_client import AccessDenied, DatabaseNotFound, request
@@ -65,9 +66,19 @@ class Server(ABC):
         return bool(self.ask_administrator("exists"))
 
     def check_rights(self) -> None:
-        """Fails where the server or a right does not fit, before anything is created."""
+        """Fails where a right is missing, before anything is created."""
         if self.settings.has_root:
             self.ask_administrator("check_rights")
+        else:
+            self.check_prepared()
+
+    @abstractmethod
+    def check_prepared(self) -> None:
+        """Fails where the site's user lacks a right in a prepared database."""
+
+    @abstractmethod
+    def check_client(self) -> None:
+        """Fails where the image's client cannot dump this server."""
 
     def create(self) -> None:
         """Creates the database and its user. Each step may have been done before."""
@@ -89,7 +100,7 @@ class Server(ABC):
 
     @abstractmethod
     def empty(self) -> None:
-        """Drops every table and view as the site's own user."""
+        """Drops what the database holds, as the site's own user."""
 
     def wait(self) -> None:
         """Waits until the server accepts this Job's login, at most WAIT_SECONDS.
@@ -148,6 +159,12 @@ class Server(ABC):
     def version(self) -> str:
         return str(self.rows(self.VERSION)[0][0])
 
+    def server_version(self) -> str:
+        """The version, also before the database exists."""
+        if self.settings.has_root:
+            return str(self.ask_administrator("server_version"))
+        return self.version()
+
     def data_bytes(self) -> int:
         """Size of the tables without their indexes, as the server estimates it."""
         return int(self.rows(self.DATA_BYTES)[0][0])
@@ -180,20 +197,24 @@ class Server(ABC):
 
     def dump(self, file: Any) -> None:
         """Writes a consistent dump of the database as SQL, by the server's client program."""
-        self.run_dump(file, [])
+        self.run_dump(file, self.dump_arguments())
 
-    def run_dump(self, file: Any, further: Iterable[str]) -> None:
+    def run_dump(self, file: Any, further: list[str]) -> None:
         program, arguments = self.client("dump", "BackupFailed")
+        arguments[-1:-1] = further
 
         def copy(process: Program) -> None:
             assert process.stdout is not None
             shutil.copyfileobj(process.stdout, file, 1 << 20)
 
-        command = [program, *arguments, *further]
-        self.run_client(command, "BackupFailed", copy, stdout=subprocess.PIPE)
+        self.run_client([program, *arguments], "BackupFailed", copy, stdout=subprocess.PIPE)
+
+    def dump_arguments(self) -> list[str]:
+        """Further arguments, for what the database holds."""
+        return []
 
     @abstractmethod
-    def load(self, file: Any) -> None:
+    def load(self, file: BufferedIOBase) -> None:
         """Runs a dump in the empty database, whatever client version and user made it.
 
         A dump is foreign: it must not run a command of a client program, which could start others.

@@ -58,7 +58,7 @@ class Objects:
     dumped: list[tuple[str, str]] = field(default_factory=list)
     # Tables and views that the dump program must leave out.
     ignored: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
 class ObjectReader:
@@ -93,7 +93,7 @@ class ObjectReader:
         return objects
 
     def leave_out(self, what: str, name: str, why: str) -> None:
-        self.objects.remarks.append(f"{what} {name} is left out: {why}")
+        self.objects.left_out.append(f"{what} {name}: {why}")
 
     def read_table(self, name: str, kind: str, engine: str | None) -> None:
         if kind == "VIEW":
@@ -125,9 +125,7 @@ class ObjectReader:
 
     def remark_definer(self, what: str, name: str, definer: str) -> None:
         if definer != self.user:
-            self.objects.remarks.append(
-                f"{what} {name} runs as the site's user after a restore, not as {definer}"
-            )
+            self.objects.left_out.append(f"the definer {definer} of {what} {name}")
 
     # --- routines, triggers and events --------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from functools import partial
+from io import BufferedIOBase
 from typing import Any, ClassVar
 
 from database_admin_client import AccessDenied, DatabaseNotFound
@@ -62,8 +63,13 @@ class MariaDB(Server):
     def check_rights(self) -> None:
         self.check_password()
         super().check_rights()
-        if not self.settings.has_root:
-            self.check_product(self.version())
+
+    def check_prepared(self) -> None:
+        """The administrator has granted all rights on the database, or creating a site fails."""
+        self.check_product(self.version())
+
+    def check_client(self) -> None:
+        """Each version of the program dumps each version of the server."""
 
     def set_user_password(self) -> None:
         self.check_password()
@@ -92,14 +98,14 @@ class MariaDB(Server):
 
     def dump(self, file: Any) -> None:
         objects = self.objects()
-        for remark in objects.remarks:
-            log(f"the dump: {remark}")
+        for what in objects.left_out:
+            log(f"the dump: left out: {what}")
         file.write(objects.before)
         names = [f"--ignore-table={self.settings.db_name}.{name}" for name in objects.ignored]
         self.run_dump(file, names)
         file.write(objects.after)
 
-    def load(self, file: Any) -> None:
+    def load(self, file: BufferedIOBase) -> None:
         with closing(self.connect_as_user()) as connection:
             DumpLoader(connection, mysql_driver(), self.settings.db_name).load(file)
 

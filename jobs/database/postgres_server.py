@@ -1,21 +1,47 @@
 """PostgreSQL, by the driver that the framework uses (psycopg2) and by pg_dump."""
 
-from collections.abc import Iterable
+import re
+import shutil
+import subprocess
+from collections import Counter
 from contextlib import closing
+from io import BufferedIOBase
 from typing import ClassVar
 
 from database_admin_client import AccessDenied, DatabaseNotFound
 from database_server import Connection, Server
-from dump_filter import postgres_parts
-from job_result import JobError
+from framework_programs import program_env
+from job_result import JobError, log
 from operator_constants import RESTORE_FAILED
+from postgres_dump import Dump, Statement, refused
+from postgres_objects import (
+    CONNECTED_ROLES,
+    DEFAULT_RIGHTS,
+    DROP_LARGE_OBJECTS,
+    DROPPED_AS,
+    OTHER_LARGE_OBJECTS,
+    OTHER_TABLES,
+    OWN_OBJECTS,
+    excluding,
+    names_of,
+)
+from postgres_statements import ENCODING, Use, for_known_roles, is_right, use_of
 from secret_redaction import redact
+
+# A transaction of so many statements: one over everything would need more locks than a server has.
+STATEMENTS_OF_TRANSACTION = 100
+# The server or the site's user lacks what the statement needs, or another role has it already:
+# insufficient_privilege, undefined_*, feature_not_supported, invalid_schema_name, duplicate_*.
+NOT_POSSIBLE = {"42501", "42704", "42P01", "42883", "58P01", "0A000", "3F000"}
+NOT_POSSIBLE |= {"42P06", "42P07", "42710", "42723"}
+VERSION_NUMBER = re.compile(r"PostgreSQL\)? ((\d+)[\w.]*)")
 
 
 class Postgres(Server):
     LIST_TABLES = (
-        "SELECT c.relname, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'v', 'm', 'S')"
+        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S') AND (n.nspname = 'public' OR "
+        "c.oid >= 16384 AND pg_has_role(c.relowner, 'USAGE') AND n.nspname !~ '^pg_')"
     )
     LIST_OTHER_CONNECTIONS = (
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database() "
@@ -26,38 +52,14 @@ class Postgres(Server):
     VERSION = "SELECT version()"
     DATA_BYTES = (
         "SELECT COALESCE(SUM(pg_table_size(c.oid)), 0) FROM pg_class c "
-        "JOIN pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'm')"
+        "WHERE c.oid >= 16384 AND c.relkind IN ('r', 'm')"
     )
     PATCH_LOG = 'SELECT patch, skipped FROM "tabPatch Log"'
     PASSWORD_VARIABLE = "PGPASSWORD"
     LOGIN = ("--host={host}", "--port={port}", "--username={user}", "--no-password")
     CLIENTS: ClassVar = {
-        "dump": (
-            ("pg_dump",),
-            (*LOGIN, "--no-owner", "--no-acl", "--schema=public", "--encoding=UTF8", "{name}"),
-        ),
+        "dump": (("pg_dump",), (*LOGIN, "--no-owner", "--encoding=UTF8", "{name}")),
     }
-    KINDS: ClassVar = {"v": "VIEW", "m": "MATERIALIZED VIEW", "S": "SEQUENCE"}
-
-    def load(self, file: Iterable[bytes]) -> None:
-        """By the driver, which knows no commands, in one transaction."""
-        import psycopg2
-
-        connection = self.connect_as_user()
-        connection.autocommit = False
-        try:
-            with connection.cursor() as cursor:
-                for statements, rows in postgres_parts(file):
-                    if rows is None:
-                        cursor.execute(statements)
-                    else:
-                        cursor.copy_expert(statements, rows)
-            connection.commit()
-        except psycopg2.Error as error:
-            raise JobError(RESTORE_FAILED, redact(" ".join(str(error).split()))) from None
-        finally:
-            connection.close()
 
     def open(self, user: str, password: str, database: str) -> Connection:
         import psycopg2
@@ -90,13 +92,156 @@ class Postgres(Server):
     def client_env(self) -> dict[str, str]:
         return {} if self.tls is None else self.tls.libpq_env()
 
-    def empty(self) -> None:
-        with closing(self.connect_as_user()) as connection:
-            # Sequences last: dropping a table drops the sequences that it owns.
-            tables = sorted(
-                self.query(connection, self.LIST_TABLES), key=lambda row: bool(row[1] == "S")
+    # --- versions and rights ------------------------------------------------------------------
+
+    def check_client(self) -> None:
+        """pg_dump refuses a server of a newer major version."""
+        program = shutil.which("pg_dump")
+        if program is None:
+            return  # an image may back up in its own way
+        output = subprocess.run(
+            [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, env=program_env()
+        ).stdout.decode(errors="replace")
+        client, server = map(VERSION_NUMBER.search, (output, self.server_version()))
+        if client is None or server is None or int(server[2]) <= int(client[2]):
+            return
+        raise JobError(
+            "DatabaseUnsupported",
+            f"{self.address} is PostgreSQL {server[1]}, and the image has pg_dump {client[1]}, "
+            "which dumps no newer server: no backup and no upgrade would be possible; use a server "
+            f"of version {client[2]} or older, or an image with pg_dump {server[2]}",
+        )
+
+    def may_use_schema(self) -> bool:
+        """Whether the site's user can make tables where the framework makes them."""
+        statement = (
+            "SELECT COALESCE(bool_and(has_schema_privilege(oid, 'CREATE') AND "
+            "has_schema_privilege(oid, 'USAGE')), false) FROM pg_namespace WHERE nspname = 'public'"
+        )
+        return bool(self.rows(statement)[0][0])
+
+    def check_prepared(self) -> None:
+        if not self.may_use_schema():
+            settings = self.settings
+            raise JobError(
+                "DatabaseRightsMissing",
+                f"{settings.db_user} may not create tables in schema public of "
+                f"{settings.db_name} on {self.address}; nothing was created; run there as the "
+                f'schema\'s owner: GRANT ALL ON SCHEMA public TO "{settings.db_user}"',
             )
-            for name, relkind in tables:
-                quoted = '"' + name.replace('"', '""') + '"'
-                kind = self.KINDS.get(relkind, "TABLE")
-                self.query(connection, f"DROP {kind} IF EXISTS public.{quoted} CASCADE")
+
+    # --- the data -----------------------------------------------------------------------------
+
+    def empty(self) -> None:
+        """Drops what the site's user owns, except extensions: loading replaces these.
+
+        Each in a transaction of its own: a server has locks for some thousand objects.
+        """
+        with closing(self.connect_as_user()) as connection:
+            for kind, identity in self.query(connection, OWN_OBJECTS):
+                # What other roles have in a schema stays.
+                rest = "" if kind == "schema" else " CASCADE"
+                statement = f"DROP {DROPPED_AS.get(kind, kind)} IF EXISTS {identity}{rest}"
+                (self.try_query if kind == "schema" else self.query)(connection, statement)
+            while self.query(connection, DROP_LARGE_OBJECTS):
+                pass
+            for (statement,) in self.query(connection, DEFAULT_RIGHTS):
+                self.query(connection, statement)
+
+    def dump_arguments(self) -> list[str]:
+        with closing(self.connect_as_user()) as connection:
+            tables = self.query(connection, OTHER_TABLES)
+            has_large_objects = bool(self.query(connection, OTHER_LARGE_OBJECTS)[0][0])
+        for name in names_of(tables, has_large_objects):
+            log(f"not dumped, as it is not the site's: {name}")
+        return excluding(tables, has_large_objects)
+
+    def load(self, file: BufferedIOBase) -> None:
+        """By the driver, which knows no commands of psql.
+
+        A load that is cut is never taken for complete: the Job that comes next empties the database
+        first.
+        """
+        connection = self.connect_as_user()
+        try:
+            connection.autocommit = False
+            Load(connection).run(Dump(file))
+        finally:
+            connection.close()
+
+
+class Load:
+    """Loads a dump, in transactions of some statements."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.cursor = connection.cursor()
+        self.count = 0
+        self.is_held = False
+        self.left_out: Counter[str] = Counter()
+        self.cursor.execute("SELECT current_user")
+        self.user = self.cursor.fetchone()[0]
+        self.cursor.execute(CONNECTED_ROLES)
+        self.roles = {row[0] for row in self.cursor.fetchall()}
+
+    def run(self, dump: Dump) -> None:
+        import psycopg2
+
+        for statement in dump.statements():
+            try:
+                self.load(statement, dump)
+                self.check_reading(statement)
+            except psycopg2.Error as error:
+                text = redact(" ".join(str(error).split()))
+                where = f"line {statement.line} of the dump, {statement.words}"
+                raise JobError(RESTORE_FAILED, f"{where}: {text}") from None
+        self.connection.commit()
+        for words, count in self.left_out.items():
+            log(f"left out of the dump: {count} times {words}")
+
+    def load(self, statement: Statement, dump: Dump) -> None:
+        use = use_of(statement)
+        if use is Use.COPY:
+            rows = dump.rows()
+            self.cursor.copy_expert(statement.text, rows, 1 << 18)
+            rows.end()
+        elif use is Use.LOAD:
+            self.cursor.execute(statement.text)
+        elif use is Use.TRY:
+            self.try_statement(statement)
+        elif use is Use.LEAVE_OUT:
+            self.leave_out(statement)
+        else:  # large objects are open to the end of their transaction
+            self.is_held = use is Use.BEGIN
+        self.count += 1
+        if not self.is_held and self.count >= STATEMENTS_OF_TRANSACTION:
+            self.connection.commit()
+            self.count = 0
+
+    def try_statement(self, statement: Statement) -> None:
+        import psycopg2
+
+        if is_right(statement) and not for_known_roles(statement, self.user, self.roles):
+            self.leave_out(statement)
+            return
+        self.cursor.execute("SAVEPOINT statement")
+        try:
+            self.cursor.execute(statement.text)
+        except psycopg2.Error as error:
+            if error.pgcode not in NOT_POSSIBLE:
+                raise
+            self.cursor.execute("ROLLBACK TO SAVEPOINT statement")
+            log(f"left out of the dump: {statement.words}: {redact(str(error).splitlines()[0])}")
+        self.cursor.execute("RELEASE SAVEPOINT statement")
+
+    def leave_out(self, statement: Statement) -> None:
+        self.left_out[" ".join(statement.tokens[:2])] += 1
+
+    def check_reading(self, statement: Statement) -> None:
+        """Fails where the server reads texts in another way since a statement."""
+        status = self.connection.get_parameter_status
+        encoding = str(status("client_encoding"))
+        if not ENCODING.fullmatch(encoding):
+            raise refused(statement.line, f"the encoding {encoding}")
+        if status("standard_conforming_strings") != "on":
+            raise refused(statement.line, "texts of another form, standard_conforming_strings off")

@@ -62,7 +62,8 @@ def begin_site(
     repair = repair and is_begun_in_database(settings)
     if not repair:
         check_database_is_free(settings, database)
-    # Only reads: a right that is missing shows before anything is created.
+    # Only reads: what is missing shows before anything is created.
+    database.check_client()
     database.check_rights()
     make_directory(settings.site)
     marker = {
@@ -81,12 +82,12 @@ def create_database(
     settings: InitSettings, database: Server, repair: bool, capabilities: Mapping[str, bool]
 ) -> None:
     """Creates an empty database, and the site's configuration."""
-    if not settings.has_root:
-        database.empty()
-    else:
+    if settings.has_root:
         if repair:
             database.drop()
         database.create()
+    elif repair:
+        database.empty()
     credentials = settings.credentials(capabilities["dbUser"])
     # Before the framework connects for the first time.
     encryption = tls_config(settings.site, database.tls, {})

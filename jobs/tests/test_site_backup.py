@@ -68,7 +68,6 @@ def test_the_termination_message_lists_as_many_backups_as_fit() -> None:
         "count": 1,
         "versions": [["15.44.2", {"frappe": "15.44.2"}]],
         "backups": [["20260301T120000Z", "20260301T120000Z", 7, 1, 0]],
-        "leftOut": [],
     }
     text = termination_message([manifest(day) for day in range(500)], "s3://" + "b" * 2500)
     many = json.loads(text)

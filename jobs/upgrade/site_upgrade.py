@@ -113,6 +113,7 @@ class Upgrade:
     ) -> None:
         """Closes the site and backs it up. After a failure the site is open as before."""
         if self.state is None:
+            self.check_client()
             config = read_site_config(self.location.site)
             code = read_marker(self.location.site).get("code", {})
             settings = {key: config[key] for key in CLOSED_KEYS if key in config}
@@ -132,6 +133,13 @@ class Upgrade:
             reason = error.reason if isinstance(error, JobError) else "BackupFailed"
             message = f"{error}; {self.location.site_name} is open as before"
             raise JobError(reason, message) from None
+
+    def check_client(self) -> None:
+        try:
+            self.database.check_client()
+        except JobError as error:
+            message = f"{error}; {self.location.site_name} is open as before"
+            raise JobError(error.reason, message) from None
 
     def close_in_configuration(self) -> SiteQueues:
         """Sets the configuration of a closed site. Returns its queues."""

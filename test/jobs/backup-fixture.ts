@@ -95,13 +95,17 @@ export function writeManifest(directory: string, manifest: SiteConfig): void {
 }
 
 /** As the framework dumps it: a dump of PostgreSQL contains owners and rights. */
-export function dumpOf(database: Database, name: string): Buffer {
+export function dumpOf(database: Database, name: string, further: readonly string[] = []): Buffer {
   const login = ['--host=127.0.0.1', `--port=${String(database.port)}`];
   const password = { MYSQL_PWD: database.adminPassword, PGPASSWORD: database.adminPassword };
   const options = { env: plainEnv(password), maxBuffer: 1 << 30 };
   if (database.type === 'postgres') {
     const pgDump = join(dirname(required('postgres')), 'pg_dump');
-    return execFileSync(pgDump, [...login, `--username=${database.adminUser}`, name], options);
+    return execFileSync(
+      pgDump,
+      [...login, `--username=${database.adminUser}`, ...further, name],
+      options,
+    );
   }
   const args = ['--no-defaults', ...login, `--user=${database.adminUser}`, '--single-transaction'];
   return execFileSync('mariadb-dump', [...args, '--quick', '--lock-tables=false', name], options);

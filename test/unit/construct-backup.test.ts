@@ -58,24 +58,6 @@ describe('a single backup that has ended', () => {
     assert.deepEqual([status, message], ['True', `stored and checked: ${LOCATION}`]);
   });
 
-  test('names what it leaves out, also when its Job is deleted', () => {
-    const leftOut = ['view v is left out: why', 7, 'function f is left out'];
-    const row = ['20260101T020000Z', '20260101T020210Z', 1, 1, 0];
-    const report = { location: 's3://backups/default/demo-site', count: 1, versions: [], leftOut };
-    const message = JSON.stringify({ ...report, backups: [row] });
-    const ready = readyOf({}, [succeeded(message)]);
-    const text = `stored and checked: ${LOCATION}; view v is left out: why; function f is left out`;
-    assert.equal(ready.message, text);
-    const time = { lastTransitionTime: '2026-01-01T02:02:12Z', observedGeneration: 1 };
-    const conditions = [{ ...ready, ...time }];
-    assert.equal(readyOf({ endedRun: run, backups: [LISTED], conditions }).message, text);
-    const newer = { ...LISTED, location: `${LOCATION}1` };
-    assert.equal(
-      readyOf({ endedRun: run, backups: [newer], conditions }).message,
-      `stored and checked: ${LOCATION}1`,
-    );
-  });
-
   test('is not called stored and checked if the status lists no backup', () => {
     for (const status of [{ endedRun: run }, { endedRun: run, backups: [], count: 0 }]) {
       const { status: ready, reason, message } = readyOf(status);

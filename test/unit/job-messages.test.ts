@@ -238,10 +238,11 @@ suite('what is read of a report', () => {
     const versions = [['15.44.2', { frappe: '15.44.2', 'a b': '1', erpnext: LONG }]];
     const row = [NAME, NAME, 1, 1, 0];
     const odd = [[LONG, NAME, 1, 1, 0], ['20260230T000000Z', NAME, 1, 1, 0], [NAME, NAME, -1], 7];
-    const report = { location: LOCATION, count: 2, versions, backups: [row, row, ...odd] };
+    const leftOut = ['public.audit of postgres', 'a\nb', 7, LONG];
+    const report = { location: LOCATION, count: 2, versions, backups: [row, row, ...odd], leftOut };
     assert.deepEqual(readReport(JSON.stringify(report)), {
       count: 2,
-      leftOut: [],
+      leftOut: ['public.audit of postgres'],
       backups: [
         {
           ...{ name: NAME, startTime: TIME, completionTime: TIME, size: 1, complete: true },

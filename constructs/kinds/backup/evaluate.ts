@@ -53,7 +53,7 @@ function evaluateSingle(observation: Observed, lastFailure: string | undefined):
   if (inputs.ended || run?.state === 'Succeeded') {
     return {
       phase: 'Succeeded',
-      ready: succeeded(resource.status, storedBy(observation, run), run),
+      ready: succeeded(storedBy(observation, run), storedNow(resource.status ?? {}, runs)),
       endedRun: inputs.run,
     };
   }
@@ -100,9 +100,9 @@ function evaluateSchedule(
     const message = 'no backups are made while suspended';
     return { phase, ready: conditionResult('Ready', 'True', 'Suspended', message) };
   }
-  const before = resource.status ?? {};
-  const newest = storedNow(before, runs).backups?.[0];
-  if (newest) return { phase, ready: succeeded(before, newest, lastSuccess(runs)) };
+  const stored = storedNow(resource.status ?? {}, runs);
+  const newest = stored.backups?.[0];
+  if (newest) return { phase, ready: succeeded(newest, stored) };
   const message = 'the first backup is not due yet';
   return { phase, ready: conditionResult('Ready', 'True', 'Scheduled', message) };
 }
@@ -111,35 +111,12 @@ function blocked({ reason, message }: SiteBlock): BackupResult {
   return { phase: 'Pending', ready: conditionResult('Ready', 'False', reason, message) };
 }
 
-function succeeded(
-  before: SiteBackupStatus | undefined,
-  backup: StoredBackup | undefined,
-  run: JobRun | undefined,
-): ConditionResult {
-  return conditionResult(
-    'Ready',
-    'True',
-    'BackedUp',
-    backup
-      ? storedMessage(before, backup, run)
-      : 'the backup has ended, but status.backups does not list it; look for it in spec.destination',
-  );
-}
-
-/** Where a backup is, and what it leaves out. The condition keeps what a deleted run has reported. */
-function storedMessage(
-  before: SiteBackupStatus | undefined,
-  { name, location }: StoredBackup,
-  run: JobRun | undefined,
-): string {
-  const message = `stored and checked: ${location}`;
-  const report = readReport(run?.message);
-  if (report?.backups[0]?.name === name) {
-    const { leftOut } = report;
-    return leftOut.length > 0 ? `${message}; ${leftOut.join('; ')}` : message;
-  }
-  const shown = before?.conditions?.find(({ type }) => type === 'Ready')?.message;
-  return shown?.startsWith(`${message};`) === true ? shown : message;
+function succeeded(backup: StoredBackup | undefined, { leftOut = [] }: Stored): ConditionResult {
+  const message = backup
+    ? `stored and checked: ${backup.location}`
+    : 'the backup has ended, but status.backups does not list it; look for it in spec.destination';
+  const rest = leftOut.length > 0 ? `; left out: ${leftOut.join(', ')}` : '';
+  return conditionResult('Ready', 'True', 'BackedUp', `${message}${rest}`);
 }
 
 function failed(why = 'BackupFailed: no reason is known'): ConditionResult {
@@ -160,16 +137,18 @@ function failureOf(before: SiteBackupStatus, runs: readonly JobRun[]): string | 
   return `${reason}: Job ${last.name}: ${message}`;
 }
 
-type Stored = Pick<SiteBackupStatus, 'count' | 'backups' | 'lastSuccessfulTime'>;
+type Stored = Pick<SiteBackupStatus, 'count' | 'backups' | 'lastSuccessfulTime'> & {
+  readonly leftOut?: readonly string[] | undefined;
+};
 
 /** What is stored: as the last successful backup reported, else as the status has it. */
 function storedNow(
-  { count, backups, lastSuccessfulTime }: SiteBackupStatus,
+  { count, backups, lastSuccessfulTime, leftOut }: SiteBackupStatus,
   runs: readonly JobRun[],
 ): Stored {
-  const last = lastSuccess(runs);
+  const last = runs.find(({ state }) => state === 'Succeeded');
   const report = readReport(last?.message);
-  if (!report) return defined({ count, backups, lastSuccessfulTime });
+  if (!report) return defined({ count, backups, lastSuccessfulTime, leftOut });
   // A backup of the future comes from a wrong clock: for as long as it is the newest, it would hide that
   // backups fail.
   const end = last?.completionTime;
@@ -179,10 +158,7 @@ function storedNow(
   return {
     count: report.count,
     backups: report.backups,
+    leftOut: report.leftOut.length > 0 ? report.leftOut : undefined,
     ...defined({ lastSuccessfulTime: newest?.completionTime }),
   };
-}
-
-function lastSuccess(runs: readonly JobRun[]): JobRun | undefined {
-  return runs.find(({ state }) => state === 'Succeeded');
 }

@@ -5,6 +5,7 @@ import {
   countIn,
   type Failure,
   locationIn,
+  matchingItems,
   matchingText,
   parseFailure,
   parseReport,
@@ -19,7 +20,7 @@ export interface BackupReport {
   readonly count: number;
   /** Newest first. */
   readonly backups: readonly StoredBackup[];
-  /** What a restore of the newest one does not bring back as it is. */
+  /** Of the newest: what it does not hold, or what another site cannot take over. */
   readonly leftOut: readonly string[];
 }
 
@@ -27,8 +28,8 @@ export interface BackupReport {
 const MOST_BACKUPS = 50;
 /** Applications of one backup: all backups together must fit into an object of the API server. */
 const MOST_APPS = 50;
-const MOST_LEFT_OUT = 50;
-const MOST_CHARACTERS = 1_000;
+const MOST_LEFT_OUT = 21;
+const LEFT_OUT = /^[^\p{Cc}]{1,120}$/u;
 const APP = /^\w[\w.-]{0,62}$/;
 const VERSION = /^[\x20-\x7e]{1,63}$/;
 
@@ -44,12 +45,8 @@ export function readReport(message: string | undefined): BackupReport | undefine
     .slice(0, MOST_BACKUPS)
     .flatMap((row) => backupIn(row, location, versions) ?? []);
   const byName = new Map(stored.map((backup) => [backup.name, backup]));
-  return { count, backups: [...byName.values()], leftOut: textsIn(report['leftOut']) };
-}
-
-function textsIn(value: unknown): readonly string[] {
-  const texts: readonly unknown[] = Array.isArray(value) ? value : [];
-  return texts.slice(0, MOST_LEFT_OUT).flatMap((text) => shortText(text, MOST_CHARACTERS) ?? []);
+  const leftOut = matchingItems(report['leftOut'], LEFT_OUT, MOST_LEFT_OUT);
+  return { count, backups: [...byName.values()], leftOut };
 }
 
 /** A backup in its row: name, completion, size, 1 if complete, index of its versions. */

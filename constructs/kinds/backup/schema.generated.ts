@@ -458,5 +458,13 @@ export const status: Schema = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['name'],
     },
+    leftOut: {
+      type: 'array',
+      description:
+        'What of the database the last backup does not hold, or what another site cannot take over.',
+      maxItems: 21,
+      items: { type: 'string' },
+      'x-kubernetes-list-type': 'atomic',
+    },
   },
 };
