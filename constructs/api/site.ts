@@ -351,6 +351,10 @@ export interface AppSiteStatus extends CommonStatus {
   readonly phase?: 'Pending' | 'Provisioning' | 'Ready' | 'Updating' | 'Failed' | 'Deleting';
   /** URL of the site. */
   readonly siteURL?: string;
+  /** The public host names that the site has before all other namespaces; not set without an Ingress.
+   * @maxItems 51
+   * @listType atomic */
+  readonly hosts?: readonly string[];
   /** Web processes that run, for the scale subresource.
    * @type integer
    * @format int32 */

@@ -74,23 +74,34 @@ export const sitesByHost: Index<AppSite> = {
     ),
 };
 
-/** The host name in the status of a site. */
-export function hostInStatus({ status }: AppSite): string | undefined {
-  return URL.parse(status?.siteURL ?? '')?.hostname;
+/**
+ * The host names that the operator recorded for a site, in its status. Release 0.2.0 recorded the first
+ * one only: of a site that was Ready as it is, none was refused.
+ */
+export function recordedHosts(site: AppSite): readonly string[] {
+  const { spec, status } = site;
+  if (status?.hosts) return status.hosts;
+  const first = URL.parse(status?.siteURL ?? '')?.hostname;
+  if (first === undefined || !spec.ingress?.enabled || !isReadyAsItIs(site)) return [];
+  return [...new Set([first, ...(spec.aliases ?? [])])];
+}
+
+function isReadyAsItIs({ metadata, status }: AppSite): boolean {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  return ready?.status === 'True' && ready.observedGeneration === metadata.generation;
 }
 
 /**
- * The sites of all namespaces that may have a host name in public, by the host name. A bench's suffix
- * makes another one of a site's name: the status has it.
+ * The sites of all namespaces that have a host name in public, or may want it, by the host name. A
+ * bench's suffix makes another one of a site's name: the status has it.
  */
 export const sitesByPublicHost: Index<AppSite> = {
   name: 'sitesByPublicHost',
   kind: 'AppSite',
   values: (site) => {
     const { spec } = site;
-    const shown = hostInStatus(site);
     const names = [spec.domain ?? spec.siteName, ...(spec.aliases ?? [])];
-    return [...new Set([...names, ...(shown ? [shown] : [])])];
+    return [...new Set([...names, ...recordedHosts(site)])];
   },
 };
 

@@ -34,28 +34,53 @@ export interface OwnPod {
   readonly shared: readonly string[];
 }
 
-const SHELL = ['HOME', 'USER', 'PATH', 'IFS', 'ENV', 'BASH_ENV', 'TERMINATION_LOG', 'LISTEN_PORT'];
+/** By which the loader, an interpreter or a library runs other code, or writes down what is secret. */
+const CODE = [
+  ...['LD_*', 'GCONV_PATH', 'GLIBC_TUNABLES', 'LOCPATH', 'NLSPATH', 'HOSTALIASES', 'NSS_*'],
+  ...['OPENSSL_*', 'SSLKEYLOGFILE', 'GNUTLS_*', 'KRB5*', 'LIBMYSQL_*', 'PYTHON*', 'PERL*', 'RUBY*'],
+  ...['NODE_OPTIONS', 'NODE_PATH', 'NODE_REPL_*', 'GIT_*', 'EDITOR', 'VISUAL', 'PAGER', 'LESS*'],
+  ...['SHELL', 'SHELLOPTS', 'BASHOPTS', 'BASH_*', 'PS4', 'PROMPT_COMMAND', 'CDPATH', 'PWD'],
+];
+const SHELL = [...CODE, 'HOME', 'USER', 'PATH', 'IFS', 'ENV', 'TERMINATION_LOG', 'LISTEN_PORT'];
 /** Read by the framework in place of the configuration of the bench, or by the operator's scripts. */
 const FRAMEWORK = [
   ...SHELL,
-  ...['PYTHONPATH', 'PYTHONHOME', 'PYTHONSTARTUP', 'PYTHONSAFEPATH', 'PYTHONDONTWRITEBYTECODE'],
   ...['FRAPPE_STREAM_LOGGING', 'FRAPPE_BENCH_ROOT', 'FRAPPE_SITE', 'FRAPPE_SITE_NAME_HEADER'],
   ...['FRAPPE_DB_*', 'FRAPPE_REDIS_*', 'FRAPPE_SOCKETIO_PORT', 'SITES_PATH', 'IMAGE'],
   ...['SITE_NAME', 'BENCH_DIR', 'BENCH_ID', 'SOURCE', 'TARGET', 'IDLE_SECONDS', 'CACHE_SECONDS'],
-  ...['OPERATOR_*', 'GUNICORN_CMD_ARGS', 'WEB_CONCURRENCY', 'NODE_OPTIONS'],
+  ...['OPERATOR_*', 'GUNICORN_CMD_ARGS', 'WEB_CONCURRENCY', 'ASSETS_DIR'],
   ...['NGINX_HOST', 'NGINX_PORT'],
 ];
 const NGINX = ['CONF_DIR', 'RUN_DIR', 'RESOLV_CONF', 'RESOLVER', 'STOP_SECONDS', 'NGINX'];
 const JOBS = [
   ...['DB_*', 'SITE_*', 'JOB_*', 'STORE_*', 'S3_*', 'RESTORE_*', 'BACKUP_*', 'BENCH_*', 'REDIS_*'],
   ...['KEEP_*', 'ADMIN_PASSWORD', 'ENCRYPTION_KEY', 'COMMON_CONFIG', 'COMPRESS', 'DOCUMENTS'],
-  ...['JOBS_WAIT_SECONDS', 'WAIT_SECONDS', 'REQUEST', 'VALUES'],
+  ...[
+    'JOBS_WAIT_SECONDS',
+    'CONNECTIONS_WAIT_SECONDS',
+    'MAINTENANCE_SETTLE_SECONDS',
+    'WAIT_SECONDS',
+  ],
+  ...['KILL_AFTER_SECONDS', 'REQUEST', 'VALUES'],
   ...['EXCLUDE', 'INCLUDE', 'SECRETS', 'SOCKETIO_PORT', 'TIMEOUT_SECONDS', 'URL', 'WAS_READY'],
   ...['WITH_FILES', 'NAMESPACE', 'BENCH', 'STEP_RESULT', 'MYSQL_*', 'PG*'],
 ];
 const OPERATOR_DIR = '/app-operator';
 /** Above the bench is the home of the user, where other programs have their settings. */
 const BENCH_FOLDERS = [BENCH_DIR, OPERATOR_DIR];
+
+/**
+ * Where programs and libraries are, and what they read before any argument counts: a container with
+ * passwords runs nothing that a template brings.
+ */
+const PROGRAM_FOLDERS = [
+  ...['/bin', '/sbin', '/lib', '/lib64', '/usr/bin', '/usr/sbin', '/usr/lib', '/usr/lib64'],
+  ...['/usr/libexec', '/usr/local/bin', '/usr/local/sbin', '/usr/local/lib', '/opt'],
+  ...['/etc/ld.so.preload', '/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d'],
+  ...['/etc/ssl/openssl.cnf', '/etc/passwd'],
+  ...['/etc/nsswitch.conf', '/etc/hosts', '/etc/host.conf', '/etc/resolv.conf', '/etc/gai.conf'],
+  ...['/proc', '/sys', '/dev'],
+];
 
 const frameworkPod = (container: string, ports: readonly number[] = []): OwnPod => ({
   containers: [container],
@@ -95,7 +120,16 @@ export const POD_COMPONENTS: Readonly<Record<PodComponent, OwnPod>> = {
     // Each Job's container has another name: users call all of them `job`.
     containers: ['job'],
     variables: [...FRAMEWORK, ...JOBS],
-    folders: BENCH_FOLDERS,
+    // The home of Jobs is /tmp.
+    folders: [
+      ...BENCH_FOLDERS,
+      '/home/frappe',
+      '/tmp',
+      '/etc/mysql',
+      '/etc/my.cnf',
+      '/etc/my.cnf.d',
+      ...PROGRAM_FOLDERS,
+    ],
     ports: [],
     shared: ['sites'],
   },
@@ -103,7 +137,7 @@ export const POD_COMPONENTS: Readonly<Record<PodComponent, OwnPod>> = {
     label: 'redis',
     containers: ['cache', 'queue'],
     variables: [...SHELL, 'REDIS_*', 'OPERATOR_*'],
-    folders: [OPERATOR_DIR, REDIS_RUN_DIR, REDIS_DATA_DIR],
+    folders: [OPERATOR_DIR, REDIS_RUN_DIR, REDIS_DATA_DIR, ...PROGRAM_FOLDERS],
     ports: [REDIS_CACHE_PORT, REDIS_QUEUE_PORT],
     shared: [],
   },
@@ -114,7 +148,7 @@ export const POD_COMPONENTS: Readonly<Record<PodComponent, OwnPod>> = {
     variables: [...SHELL, 'MARIADB_*', 'MYSQL_*', 'POSTGRES_*', 'PG*'],
     folders: [
       ...[OPERATOR_DIR, '/var/lib/mysql', '/var/lib/postgresql'],
-      ...['/run/mysqld', '/var/run/postgresql'],
+      ...['/run/mysqld', '/var/run/postgresql', ...PROGRAM_FOLDERS],
     ],
     ports: [MARIADB_PORT, POSTGRES_PORT],
     shared: [],

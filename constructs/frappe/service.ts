@@ -34,6 +34,8 @@ export class PodService extends k8s.KubeService {
     super(scope, id, {
       metadata: { name, namespace, labels: props.labels ?? childLabels(owner, component) },
       spec: {
+        // An ExternalName would lead elsewhere.
+        type: 'ClusterIP',
         selector: selectorLabels({ owner, name: workload }),
         ...(headless ? { clusterIp: 'None' } : {}),
         ...(sessionAffinity ? { sessionAffinity } : {}),

@@ -13,6 +13,7 @@ import { benchModel, invalidOther, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
 import { withTemplatesOf, type RawTemplates } from './pod-template.js';
 import { templateProblems } from './pod-template-rules.js';
+import { overBenchProblems } from './template-over-bench.js';
 
 /** A site, for Jobs that run in it: their pods are like the site's own. */
 export interface SiteModel {
@@ -197,7 +198,10 @@ export interface SiteTemplates {
 /** @throws Stalled where a pod template of the site is invalid */
 function siteBench(bench: BenchModel, site: SiteTemplates & { readonly name: string }): BenchModel {
   const { name: benchName, metadataKeys } = bench;
-  const problems = siteTemplateProblems(site, { benchName, metadataKeys });
+  const problems = [
+    ...siteTemplateProblems(site, { benchName, metadataKeys }),
+    ...overBenchProblems(site.componentPodTemplates, bench.componentPodTemplates),
+  ];
   refuse(invalidOther(`AppSite "${site.name}"`, problems));
   return withTemplates(bench, site);
 }

@@ -35,16 +35,25 @@ export interface Problem {
 /** The user must act: a retry changes nothing. */
 export class Stalled extends Error {
   override readonly name = 'Stalled';
+  /** Whether another resource owns the names of the children: those without data are deleted. */
+  readonly losesNames: boolean;
+  /** Status fields that change although nothing is carried out. */
+  readonly fields: Readonly<Record<string, unknown>>;
+
   constructor(
     /** One CamelCase word: the reason of the Ready and Stalled conditions. */
     readonly reason: string,
     message: string,
     /** Milliseconds until the next reconcile, if the cause is not watched. */
     readonly retryAfterMs?: number,
-    /** Whether another resource owns the names of the children: those without data are deleted. */
-    readonly losesNames = false,
+    {
+      losesNames = false,
+      fields = {},
+    }: { losesNames?: boolean; fields?: Readonly<Record<string, unknown>> } = {},
   ) {
     super(message);
+    this.losesNames = losesNames;
+    this.fields = fields;
   }
 
   /** The error for a spec that cannot be carried out: every problem, in the order of the paths. */
@@ -78,14 +87,18 @@ export function refusals(reason: string, problems: readonly Problem[]): readonly
 /**
  * Refuses a spec for all its mistakes at once. The first gives the reason: the order of the refusals is
  * their precedence.
+ * @param fields status fields that change although nothing is carried out
  * @throws Stalled where there is a refusal
  */
-export function refuse(found: readonly Refusal[]): void {
+export function refuse(
+  found: readonly Refusal[],
+  fields: Readonly<Record<string, unknown>> = {},
+): void {
   const [first] = found;
   if (!first) return;
   const losesNames = found.some((refusal) => refusal.losesNames === true);
   const message = found.map((refusal) => refusal.message).join('; ');
-  throw new Stalled(first.reason, message, undefined, losesNames);
+  throw new Stalled(first.reason, message, undefined, { losesNames, fields });
 }
 
 /** The message of whatever was thrown. */

@@ -34,6 +34,8 @@ export interface ObjectKind {
   readonly deletedLast?: true;
   /** Its objects hold data. `kept`: what their spec says where the data outlives them. */
   readonly data?: { readonly kept?: Readonly<Record<string, string>> };
+  /** Fields with maps that are the operator's as a whole: the keys of others are removed. @default none */
+  readonly whole?: readonly string[];
   /**
    * How the health of its objects is evaluated.
    * @default the rules for core kinds, see `healthOf`
@@ -63,6 +65,8 @@ export function advisoryKind(apiVersion: string, kind: string, plural: string): 
 export const ConfigMap: ObjectKind = {
   ...coreKind('v1', 'ConfigMap', 'configmaps'),
   content: 'ofChildren',
+  // Pods mount all keys, and run what is in them.
+  whole: ['data', 'binaryData'],
 };
 export const Secret = coreKind('v1', 'Secret', 'secrets');
 export const Service = coreKind('v1', 'Service', 'services');

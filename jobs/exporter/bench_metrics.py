@@ -5,6 +5,10 @@ addresses and logins of Redis and of the databases are in files on the bench's v
 collection reads these files, so it finds new sites and passwords, and needs no rights in the
 cluster. A server that does not answer has no samples except `*_up`.
 
+Code of a site can write to these files and to Redis. Files are read up to a size, and neither a
+link nor a FIFO. A bench has a greatest number of servers and queues within an hour, since
+Prometheus keeps the series of each: `app_metrics_omitted` counts the others.
+
 Environment
   NAMESPACE, BENCH   labels of every series, and the prefix of the bench's queues:
                      `<namespace>.<bench>`
@@ -16,14 +20,14 @@ The database series have the names of mysqld_exporter and postgres_exporter. A s
 read the values.
 """
 
-import json
 import os
 import random
+import re
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,6 +36,7 @@ from typing import Any, ClassVar
 
 from database_tls import CONFIG_KEY, tls_of
 from job_environment import bench_dir
+from job_result import JobError
 from operator_constants import (
     COMMON_CONFIG_FILE,
     MARIADB_PORT,
@@ -40,6 +45,7 @@ from operator_constants import (
     QUEUE_KEY,
     QUEUES,
 )
+from volume_files import names_in, read_json_value
 
 CONNECT_SECONDS = 3
 ANSWER_SECONDS = 5
@@ -49,6 +55,16 @@ COLLECT_SECONDS = 8
 # are tried on a server.
 LOGINS = 3
 DEFAULT_PORTS = {"mariadb": MARIADB_PORT, "postgres": POSTGRES_PORT}
+# Servers and queues of a bench within MEMORY_SECONDS: 3 series for a server, 4 for a queue. The
+# ServiceMonitor has a limit above their sum.
+MOST_SERVERS = 250
+MOST_QUEUES = 2_000
+MEMORY_SECONDS = 3_600
+# Sites whose files are read, and the bytes of all of them.
+MOST_SITES = 5_000
+MOST_BYTES = 64 << 20
+HOST = re.compile(r"[A-Za-z0-9._:%\[\]-]{1,253}")
+LONGEST_QUEUE = 128
 TOO_MANY_CONNECTIONS = {"mariadb": 1040, "postgres": "53300"}
 
 # Name → help text. All series are gauges.
@@ -59,6 +75,7 @@ SERIES = {
     "app_worker_jobs_running": "Jobs of a queue that a worker runs.",
     "app_worker_jobs_failed": "Failed jobs of a queue that the framework still keeps.",
     "app_workers": "Workers that listen to a queue.",
+    "app_metrics_omitted": "Servers and queues without series: the bench has too many.",
     "redis_up": "Whether the queues' Redis answers.",
     "mysql_up": "Whether the MariaDB server answers a site's login.",
     "mysql_global_status_threads_connected": "Open connections of the MariaDB server.",
@@ -98,16 +115,61 @@ class TooManyConnections(Exception):
 def read_json(path: Path) -> Config:
     """The object in a file; {} if it cannot be read, for example while it is written."""
     try:
-        value = json.loads(path.read_text())
-    except (OSError, ValueError):
+        value = read_json_value(path)
+    except (OSError, ValueError, JobError):
         return {}
     return value if isinstance(value, dict) else {}
 
 
 def site_configs(sites: Path) -> list[Config]:
     """The configuration of each site, in the order of their names."""
-    paths = sorted(sites.glob("*/site_config.json"))
-    return [config for path in paths if (config := read_json(path))]
+    configs: list[Config] = []
+    left = MOST_BYTES
+    for name in names_in(sites)[:MOST_SITES]:
+        path = sites / name / "site_config.json"
+        try:
+            size = os.lstat(path).st_size
+        except OSError:
+            continue
+        left -= size
+        if left < 0:
+            break
+        if config := read_json(path):
+            configs.append(config)
+    return configs
+
+
+class Names:
+    """The names of one kind that have series, at most so many within MEMORY_SECONDS.
+
+    Prometheus keeps a series for days: the names that are gone count too.
+    """
+
+    def __init__(self, kind: str, most: int) -> None:
+        self.kind, self.most = kind, most
+        self.seen: dict[Any, float] = {}
+        self.omitted = 0
+
+    def admit(self, names: Iterable[Any]) -> set[Any]:
+        """Those that get series, the first ones first."""
+        now = time.monotonic()
+        self.seen = {name: at for name, at in self.seen.items() if now - at < MEMORY_SECONDS}
+        admitted, omitted = set(), 0
+        for name in names:
+            if name in self.seen or len(self.seen) < self.most:
+                self.seen[name] = now
+                admitted.add(name)
+            else:
+                omitted += 1
+        if omitted and not self.omitted:
+            print(
+                f"app-operator: more than {self.most} {self.kind}: some have no series", flush=True
+            )
+        self.omitted = omitted
+        return admitted
+
+    def sample(self) -> Sample:
+        return "app_metrics_omitted", {"of": self.kind}, self.omitted
 
 
 class Queues:
@@ -115,6 +177,7 @@ class Queues:
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
+        self.names = Names("queues", MOST_QUEUES)
         self.redis: Any = None
         self.url: str | None = None
 
@@ -156,7 +219,13 @@ class Queues:
         start = f"{QUEUE_KEY}{self.prefix}"
         keys = redis.smembers("rq:queues")
         known = {key.removeprefix(QUEUE_KEY) for key in keys if key.startswith(start)}
-        names = sorted(name for name in current | known if self.site_of(name) is not None)
+        # The bench's own ones come first.
+        wanted = sorted(
+            (name for name in current | known if self.site_of(name) is not None),
+            key=lambda name: (self.site_of(name) != "", name not in current, name),
+        )
+        admitted = self.names.admit(name for name in wanted if len(name) <= LONGEST_QUEUE)
+        names = [name for name in wanted if name in admitted]
         pipe = redis.pipeline(transaction=False)
         for name in names:
             pipe.llen(f"{QUEUE_KEY}{name}")
@@ -177,6 +246,7 @@ class Queues:
             yield "app_worker_jobs_running", labels, leased + without_lease
             yield "app_worker_jobs_failed", labels, failed
             yield "app_workers", labels, len(alive & workers)
+        yield self.names.sample()
 
     @staticmethod
     def alive(redis: Any, workers: set[str]) -> set[str]:
@@ -268,6 +338,7 @@ class Databases:
     }
 
     def __init__(self) -> None:
+        self.names = Names("servers", MOST_SERVERS)
         self.allowed: dict[ServerKey, int] = {}
         # The database of the last login that succeeded.
         self.last_login: dict[ServerKey, str] = {}
@@ -285,16 +356,26 @@ class Databases:
                 port = int(merged.get("db_port") or DEFAULT_PORTS[kind])
             except (TypeError, ValueError, OverflowError):
                 continue
+            host = str(merged.get("db_host") or "127.0.0.1")
+            if not HOST.fullmatch(host) or not 0 < port < 65536:
+                continue
             login = {
-                "host": str(merged.get("db_host") or "127.0.0.1"),
+                "host": host,
                 "port": port,
                 "user": str(merged.get("db_user") or name),
                 "password": str(merged["db_password"]),
                 "name": str(name),
                 "tls": merged.get(CONFIG_KEY),
             }
-            found.setdefault((kind, str(login["host"]), port), []).append(login)
+            found.setdefault((kind, host, port), []).append(login)
         return found
+
+    def admitted(self, common: Config, configs: Sequence[Config]) -> dict[ServerKey, list[Login]]:
+        """The servers that get series: the ones of most sites first."""
+        found = self.servers(common, configs)
+        ordered = sorted(found, key=lambda server: (-len(found[server]), server))
+        admitted = self.names.admit(ordered)
+        return {server: found[server] for server in ordered if server in admitted}
 
     def choose(self, server: ServerKey, logins: Sequence[Login]) -> list[Login]:
         """The login that succeeded last, and a random choice of the others."""
@@ -355,18 +436,28 @@ class Collector:
         self.databases = Databases()
         self.lock = threading.Lock()
         self.pool = ThreadPoolExecutor(8)
-        self.text = ""
-        self.collected_at: float | None = None
+        self.collections = ThreadPoolExecutor(1)
+        self.collection: Future[str] | None = None
+        self.collected_at = 0.0
         # A collection that hangs is not started again.
         self.running: dict[SourceKey, Future[list[Sample]]] = {}
 
     def exposition(self) -> str:
+        """The newest samples. TimeoutError: a collection hangs."""
         with self.lock:
-            now = time.monotonic()
-            if self.collected_at is None or now - self.collected_at >= self.cache_seconds:
-                self.text = self.render(self.collect())
-                self.collected_at = time.monotonic()
-            return self.text
+            age = time.monotonic() - self.collected_at
+            if self.collection is None or (self.collection.done() and age >= self.cache_seconds):
+                self.collection = self.collections.submit(self.collected)
+            collection = self.collection
+        if not wait([collection], timeout=COLLECT_SECONDS + 1).done:
+            raise TimeoutError
+        return collection.result()
+
+    def collected(self) -> str:
+        try:
+            return self.render(self.collect())
+        finally:
+            self.collected_at = time.monotonic()
 
     def sources(self) -> dict[SourceKey, Callable[[], list[Sample]]]:
         common = read_json(self.sites / COMMON_CONFIG_FILE)
@@ -374,7 +465,7 @@ class Collector:
         sources: dict[SourceKey, Callable[[], list[Sample]]] = {
             None: partial(self.collect_queues, common, configs)
         }
-        for server, logins in self.databases.servers(common, configs).items():
+        for server, logins in self.databases.admitted(common, configs).items():
             sources[server] = partial(self.databases.collect, server, logins)
         return sources
 
@@ -385,7 +476,7 @@ class Collector:
                 self.running[key] = self.pool.submit(source)
         self.running = {key: self.running[key] for key in sources}
         wait(self.running.values(), timeout=COLLECT_SECONDS)
-        samples: list[Sample] = []
+        samples: list[Sample] = [self.databases.names.sample()]
         for key, future in self.running.items():
             samples += future.result() if future.done() else [unanswered(key)]
         return samples
@@ -438,7 +529,12 @@ class Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path == "/metrics":
             content_type = "text/plain; version=0.0.4; charset=utf-8"
-            self.answer(200, self.collector.exposition(), content_type)
+            try:
+                text = self.collector.exposition()
+            except TimeoutError:
+                self.answer(503, "the volume or a server does not answer in time\n")
+                return
+            self.answer(200, text, content_type)
         elif path == "/healthz":
             self.answer(200, "ok\n")
         else:

@@ -9,7 +9,7 @@ import { MERGE_PATCH, type Client } from '../api/client.js';
 import { METADATA } from '../api/media-type.js';
 import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
-import { BEFORE_APPLY, isBeforeApply } from '../cache/managed-fields.js';
+import { BEFORE_APPLY, foreignKeys, isBeforeApply } from '../cache/managed-fields.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { Plan, PlannedChild } from '../plan/plan.js';
 import type { Status } from '../plan/resource-status.js';
@@ -26,6 +26,7 @@ import {
   isOfAnother,
   hasOtherController,
   nameTaken,
+  NOT_OURS,
 } from './foreign-owner.js';
 import { isApiGone, refused } from './refusal.js';
 
@@ -137,6 +138,7 @@ export class Applier {
     if (live.controller === undefined && isForeign) {
       throw nameTaken(planned, `was made for ${live.owner}`);
     }
+    if (isNotGenerated(planned, live)) throw nameTaken(planned, NOT_OURS);
     // A Job is immutable.
     return this.#hasOtherTask(task) ? 'deleted' : undefined;
   }
@@ -192,7 +194,8 @@ export class Applier {
     const path = resourcePath(planned.kind, object.metadata.namespace, planned.name);
     const deletion = children.deletionOf(planned.id);
     const found = await client.request<KubeObject>('GET', path);
-    if (found.metadata.uid !== live.uid || !isAsApplied(object, found)) {
+    const foreign = Object.keys(foreignKeys(found, FIELD_MANAGER, planned.kind.whole));
+    if (found.metadata.uid !== live.uid || foreign.length > 0 || !isAsApplied(object, found)) {
       return this.#applyObject(task);
     }
     if (!children.found(planned.kind, found, deletion)) throw unstable(planned, undefined);
@@ -212,7 +215,7 @@ export class Applier {
       { ...object, metadata: { ...object.metadata, ...precondition } },
       FIELD_MANAGER,
     );
-    const answer = await this.#takeOver(planned, result);
+    const answer = await this.#removeForeignKeys(planned, await this.#takeOver(planned, result));
     children.put(planned.kind, answer, planned.hash, alteredField(object, result));
     if (!live) return 'created';
     if (answer.metadata.resourceVersion === live.resourceVersion) return 'unchanged';
@@ -232,6 +235,22 @@ export class Applier {
       query: { fieldManager: FIELD_MANAGER },
       contentType: MERGE_PATCH,
       body: { metadata: { uid, resourceVersion, managedFields: kept } },
+    });
+  }
+
+  /** Removes the keys that others have added to a map which is ours as a whole. */
+  async #removeForeignKeys({ kind }: PlannedChild, applied: KubeObject): Promise<KubeObject> {
+    const foreign = Object.entries(foreignKeys(applied, FIELD_MANAGER, kind.whole));
+    if (foreign.length === 0) return applied;
+    const { namespace, name, uid, resourceVersion } = applied.metadata;
+    const removed = foreign.map(([field, keys]) => [
+      field,
+      Object.fromEntries(keys.map((key) => [key, null])),
+    ]);
+    return this.props.client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
+      query: { fieldManager: FIELD_MANAGER },
+      contentType: MERGE_PATCH,
+      body: { ...Object.fromEntries(removed), metadata: { uid, resourceVersion } },
     });
   }
 
@@ -357,6 +376,14 @@ export class Applier {
     }
     return 'deleted';
   }
+}
+
+/**
+ * Whether a Secret in place of a generated one says nothing of generated values, whatever its labels:
+ * who wrote it knows its values.
+ */
+function isNotGenerated({ kind, createOnly }: PlannedChild, live: Child): boolean {
+  return kind.kind === 'Secret' && createOnly !== undefined && live.createOnly === undefined;
 }
 
 function objectOf({ plan, planned }: Task): KubeObject {

@@ -11,6 +11,8 @@ import {
 import { childOf, FIELD_MANAGER, type Child } from '../cache/child.js';
 import type { PlannedChild } from '../plan/plan.js';
 
+export const NOT_OURS = 'was not made by the operator';
+
 /** Why an object is not the resource's own child; undefined if it is. */
 export function foreignOwner(
   found: KubeObject,
@@ -29,7 +31,7 @@ export function foreignOwner(
   }
   const labelled = found.metadata.labels?.[metadataKeys.owner] === ownerValue(resource);
   const applied = found.metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
-  if (!labelled && !applied) return 'was not made by the operator';
+  if (!labelled && !applied) return NOT_OURS;
   const child = childOf(planned.kind, found, metadataKeys);
   return isOfAnother(child, resource) ? `was made for ${child.owner}` : undefined;
 }

@@ -7,7 +7,7 @@ import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import { groupOf, joined, type KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { readRuns, type CompletedRuns } from './completed-runs.js';
-import { isBeforeApply, ownedHash, owns } from './managed-fields.js';
+import { foreignKeys, isBeforeApply, ownedHash, owns } from './managed-fields.js';
 
 /** The field manager of the operator's server-side apply. */
 export const FIELD_MANAGER = 'app-operator';
@@ -29,7 +29,7 @@ export interface Child {
   /** Whether it is labelled as data, retained or not. */
   readonly holdsData: boolean;
   readonly deleting: boolean;
-  /** Hash of the applied fields with their present values. */
+  /** Hash of the applied fields with their present values, and of the keys that others added to ours. */
   readonly owned: string | undefined;
   /**
    * Whether fields belong to no manager that applies: its managed fields were cleared. What leaves the
@@ -109,7 +109,7 @@ export function childOf(
     retained: retain === 'true',
     holdsData: retain !== undefined,
     deleting: metadata.deletionTimestamp !== undefined,
-    owned: ownedHash(object, FIELD_MANAGER),
+    owned: ownedOf(kind, object),
     unowned: isBeforeApply(object),
     createOnly: createOnly ? createOnlyHash(object, metadataKeys) : undefined,
     taskHash: annotations[metadataKeys.run],
@@ -118,6 +118,12 @@ export function childOf(
     replicas: replicasOf(kind, object),
     ...jobFields(kind, object, annotations[metadataKeys.once] === 'true'),
   };
+}
+
+function ownedOf({ whole }: ObjectKind, object: KubeObject): string | undefined {
+  const owned = ownedHash(object, FIELD_MANAGER);
+  const foreign = foreignKeys(object, FIELD_MANAGER, whole);
+  return Object.keys(foreign).length === 0 ? owned : hashOf([owned ?? '', foreign]);
 }
 
 /** The record of an invalid object, of which only the metadata is read. */
@@ -221,7 +227,8 @@ export function isCreateOnly(
   annotations: Readonly<Record<string, string>>,
   metadataKeys: MetadataKeys,
 ): boolean {
-  return kind === 'Job' || annotations[metadataKeys.generate] !== undefined;
+  const { generate, generatedId } = metadataKeys;
+  return [generate, generatedId].some((key) => annotations[key] !== undefined) || kind === 'Job';
 }
 
 /**

@@ -28,6 +28,23 @@ export function owns(object: KubeObject, manager: string, path: readonly string[
   return fields !== undefined;
 }
 
+/** The keys of maps that a manager has not applied, by the field of the map. */
+export function foreignKeys(
+  object: KubeObject,
+  manager: string,
+  maps: readonly string[] = [],
+): Readonly<Record<string, readonly string[]>> {
+  const applied = appliedFields(object, manager) ?? {};
+  const entries = maps.flatMap((field) => {
+    const map = (object as unknown as Fields)[field];
+    const keys = isObject(map) ? sorted(Object.keys(map)) : [];
+    const ours = applied[`f:${field}`];
+    const foreign = keys.filter((key) => !isObject(ours) || ours[`f:${key}`] === undefined);
+    return foreign.length > 0 ? [[field, foreign] as const] : [];
+  });
+  return Object.fromEntries(entries);
+}
+
 /** The manager that the API server gives to fields that were not applied when apply came first. */
 export const BEFORE_APPLY = 'before-first-apply';
 

@@ -65,9 +65,9 @@ function waiting({ name, reason, message, more, retryAfterMs }: Waiting, phase: 
   };
 }
 
-function stalled({ name, reason, message, retryAfterMs }: Stalled, phase: string): Report {
+function stalled({ name, reason, message, retryAfterMs, fields }: Stalled, phase: string): Report {
   return {
-    statusResult: statusResult(phase, reason, message),
+    statusResult: { ...statusResult(phase, reason, message), fields },
     stalled: true,
     changes: [],
     requeueAfterMs: retryAfterMs,

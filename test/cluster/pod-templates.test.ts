@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
-import { aBench } from './support/builders.js';
+import { aBench, aSecret, aSite } from './support/builders.js';
 import { at, conditionOf, type Live } from './support/objects.js';
 
 let cluster: Cluster;
@@ -170,4 +170,27 @@ describe('a template that no pod can have: the condition has the words of the AP
     await cluster.ready('AppBench', namespace, 'b');
     assert.ok(variables(await gunicorn()).includes('A'));
   });
+});
+
+test('a site gives no Secret of its bench to a program of its own', async () => {
+  const place = await cluster.namespace();
+  const env = [{ name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'vault', key: 'k' } } }];
+  const template = (containers: readonly object[]) => ({
+    componentPodTemplates: { gunicorn: { spec: { containers } } },
+  });
+  await cluster.apply(place, aSecret('vault', { k: 'treasure' }));
+  await cluster.apply(place, aBench('b', template([{ name: 'agent', image: 'agent:1', env }])));
+  await cluster.ready('AppBench', place, 'b');
+  const evil = template([{ name: 'agent', image: 'evil/steal:1', command: ['sh', '-c', 'env'] }]);
+  await cluster.apply(place, aSite('s', { bench: 'b', ...evil }));
+  const site = await cluster.becomes('AppSite', place, 's', {
+    what: 'is Stalled',
+    check: (live) => Boolean(conditionOf(live, 'Stalled')),
+  });
+  assert.match(
+    conditionOf(site, 'Stalled')?.message ?? '',
+    /^spec[.]componentPodTemplates[.]gunicorn[.]spec[.]containers\[0\][.]command: Forbidden: /,
+  );
+  const images = (await cluster.everything(place)).map((object) => JSON.stringify(object));
+  assert.ok(!images.some((text) => text.includes('evil/steal')), 'no pod runs it');
 });

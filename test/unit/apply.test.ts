@@ -407,11 +407,29 @@ describe('a generated Secret', () => {
     api.put({
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: { name: 's', namespace: 'n', labels: { [METADATA_KEYS.owner]: 'AppBench.b' } },
+      metadata: {
+        name: 's',
+        namespace: 'n',
+        labels: { [METADATA_KEYS.owner]: 'AppBench.b' },
+        annotations: { [METADATA_KEYS.generate]: '{"password":"password"}' },
+      },
       data: password,
     } as KubeObject);
     assert.equal(await apply(SECRET), 'configured');
     assert.deepEqual((api.the('s') as KubeObject & { data: unknown }).data, password);
+  });
+
+  test('is not one of its label only, whose values somebody knows', async () => {
+    api.put({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 's', namespace: 'n', labels: { [METADATA_KEYS.owner]: 'AppBench.b' } },
+    });
+    const { reason, message } = await refusal(apply(SECRET));
+    assert.equal(reason, 'NameTaken');
+    assert.match(message, /^Secret s exists and was not made by the operator/);
+    see(kinds.Secret, 's');
+    assert.match((await refusal(apply(SECRET))).message, /was not made by the operator/);
   });
 });
 

@@ -29,7 +29,11 @@ export class FakeApi implements Pick<Client, 'request' | 'apply'> {
       {
         manager: 'app-operator',
         operation: 'Apply' as const,
-        fieldsV1: { 'f:data': {}, 'f:spec': {}, 'f:metadata': { 'f:labels': {} } },
+        fieldsV1: {
+          'f:data': fieldsOf(wanted.data),
+          'f:spec': {},
+          'f:metadata': { 'f:labels': {} },
+        },
       },
     ];
     const { metadata, ...content } = wanted;
@@ -117,4 +121,8 @@ function same(before: KubeObject, wanted: Body): boolean {
   const content = ({ metadata: { labels }, ...rest }: KubeObject): string =>
     JSON.stringify([labels, rest]);
   return content(before) === content(wanted);
+}
+
+function fieldsOf(map: unknown): object {
+  return Object.fromEntries(Object.keys(map ?? {}).map((key) => [`f:${key}`, {}]));
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { ingressesByHost } from '../../constructs/frappe/indexes.js';
-import { Stalled } from '../../constructs/kit/errors.js';
+import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { Ingress } from '../../constructs/kit/object-kind.js';
@@ -21,13 +21,27 @@ const NEW = '2026-06-01T00:00:00Z';
 const WITH_INGRESS = { siteName: HOST, ingress: { enabled: true } };
 
 /** The site that is reconciled, from 2026-01-01. */
-const mine = (spec: Fields = WITH_INGRESS, metadata: Fields = {}): AppSite => aSite(spec, metadata);
+const mine = (spec: Fields = WITH_INGRESS, metadata: Fields = {}): AppSite =>
+  aSite(spec, { uid: 'default/demo-site', ...metadata });
 const other = (metadata: Fields = {}, spec: Fields = {}): AppSite =>
-  aSite({ siteName: HOST, ...spec }, { name: 'other', namespace: 't2', ...metadata });
-const accepted = (site: AppSite): AppSite => ({
-  ...site,
-  status: { siteURL: `https://${HOST}` },
-});
+  aSite(
+    { siteName: HOST, ...spec },
+    { name: 'other', namespace: 't2', uid: 't2/other', ...metadata },
+  );
+const recorded = (site: AppSite, host = HOST): AppSite => ({ ...site, status: { hosts: [host] } });
+/** As release 0.2.0 left it: it recorded the first host name only. */
+const ofRelease020 = (site: AppSite, status: 'True' | 'False' = 'True'): AppSite => {
+  const generation = 3;
+  const ready = { type: 'Ready', status, reason: 'x', message: '', lastTransitionTime: OLD };
+  return {
+    ...site,
+    metadata: { ...site.metadata, generation },
+    status: {
+      siteURL: 'https://first.example.com',
+      conditions: [{ ...ready, observedGeneration: generation }],
+    },
+  };
+};
 const benchOf = (namespace: string, suffix?: string) =>
   aReadyBench(suffix === undefined ? {} : { domainConfig: { suffix } }, { namespace });
 
@@ -37,8 +51,12 @@ const ingress = (
     namespace = 't2',
     created = NEW,
     annotations = {},
+    uid = `${namespace}/${site}`,
+    name = site === undefined ? 'by-hand' : siteNames(site).ingress,
   }: {
     site?: string;
+    uid?: string;
+    name?: string;
     namespace?: string;
     created?: string;
     annotations?: Readonly<Record<string, string>>;
@@ -49,7 +67,7 @@ const ingress = (
     apiVersion: 'networking.k8s.io/v1',
     kind: 'Ingress',
     metadata: {
-      name: site === undefined ? 'by-hand' : siteNames(site).ingress,
+      name,
       namespace,
       creationTimestamp: created,
       annotations,
@@ -61,7 +79,7 @@ const ingress = (
                 apiVersion: 'app-operator.io/v1alpha1',
                 kind: 'AppSite',
                 name: site,
-                uid: 'u',
+                uid,
                 controller: true,
               },
             ],
@@ -117,58 +135,114 @@ describe('a host name of another namespace', () => {
       refused: false,
     },
     {
-      what: 'is served here and by an older site',
+      what: 'is served here and by an older site, whose Ingress is younger',
       objects: [
         other(older),
         ingress({ site: 'other' }),
-        ingress({ site: 'demo-site', namespace: 'default' }),
+        ingress({ site: 'demo-site', namespace: 'default', created: OLD }),
       ],
-      refused: true,
+      refused: false,
     },
     {
-      what: 'is served here and by a younger site',
+      what: 'is served here and by a younger site, whose Ingress is older',
       objects: [
         other(younger),
-        ingress({ site: 'other' }),
+        ingress({ site: 'other', created: OLD }),
         ingress({ site: 'demo-site', namespace: 'default' }),
       ],
-      refused: false,
-    },
-    {
-      what: 'is in the status of a younger site that has no Ingress yet',
-      objects: [accepted(other(younger, { ingress: { enabled: true } }))],
       refused: true,
     },
     {
-      what: 'is in the status of a younger site that wants no Ingress',
-      objects: [accepted(other(younger))],
-      refused: false,
+      what: 'is recorded for a younger site that has no Ingress yet',
+      objects: [recorded(other(younger, { ingress: { enabled: true } }))],
+      refused: true,
     },
     {
-      what: 'is in the status of this site, and named by an older one',
-      site: accepted(mine()),
+      what: 'is recorded for a younger site that does not want it any more: the operator did not see that yet',
+      objects: [recorded(other(younger, { siteName: 'x.example.com' }))],
+      refused: true,
+    },
+    {
+      what: 'is recorded for this site, and wanted by an older one',
+      site: recorded(mine()),
       objects: [other(older, { ingress: { enabled: true } })],
       refused: false,
     },
     {
-      what: 'is in the status of this site and of an older one',
-      site: accepted(mine()),
-      objects: [accepted(other(older, { ingress: { enabled: true } }))],
+      what: 'is recorded for this site and for an older one, as when both came at once',
+      site: recorded(mine()),
+      objects: [recorded(other(older, { ingress: { enabled: true } }))],
       refused: true,
     },
     {
-      what: 'is in the status of this site, and served by a younger one',
-      site: accepted(mine()),
-      objects: [other(younger), ingress({ site: 'other' })],
-      refused: true,
+      what: 'is recorded for this site and for a younger one, as when both came at once',
+      site: recorded(mine()),
+      objects: [recorded(other(younger, { ingress: { enabled: true } }))],
+      refused: false,
     },
     {
-      what: 'is served here, and in the status of an older site',
+      what: 'is recorded for this site, and served by an older one',
+      site: recorded(mine()),
+      objects: [other(older), ingress({ site: 'other', created: OLD })],
+      refused: false,
+    },
+    {
+      what: 'is recorded for this site, which lost its Ingress, and served by an Ingress',
+      site: recorded(mine()),
+      objects: [ingress({ created: OLD })],
+      refused: false,
+    },
+    {
+      what: 'is served here, and recorded for a younger site',
       objects: [
-        accepted(other(older, { ingress: { enabled: true } })),
-        ingress({ site: 'demo-site', namespace: 'default' }),
+        recorded(other(younger, { ingress: { enabled: true } })),
+        ingress({ site: 'demo-site', namespace: 'default', created: OLD }),
+      ],
+      refused: true,
+    },
+    {
+      what: 'is a further one of a younger site, Ready since release 0.2.0',
+      objects: [
+        ofRelease020(
+          other(younger, {
+            siteName: 'first.example.com',
+            aliases: [HOST],
+            ingress: { enabled: true },
+          }),
+        ),
+      ],
+      refused: true,
+    },
+    {
+      what: 'is a further one of a younger site, not Ready since release 0.2.0',
+      objects: [
+        ofRelease020(
+          other(younger, {
+            siteName: 'first.example.com',
+            aliases: [HOST],
+            ingress: { enabled: true },
+          }),
+          'False',
+        ),
       ],
       refused: false,
+    },
+    {
+      what: 'is served by a younger site whose Ingress says that it is of an older one',
+      objects: [
+        other(older),
+        ingress({ site: 'other', uid: 'forged' }),
+        ingress({ site: 'demo-site', namespace: 'default', created: OLD }),
+      ],
+      refused: false,
+    },
+    {
+      what: 'is served by an Ingress that says that it is of an older site, with another name',
+      objects: [
+        other({ ...older, annotations: { [GRANT]: 'default' } }),
+        ingress({ site: 'other', name: 'x' }),
+      ],
+      refused: true,
     },
     { what: 'is served by an Ingress', objects: [ingress()], refused: true },
     {
@@ -271,15 +345,61 @@ describe('a host name of another namespace', () => {
     assert.throws(() => siteKind.resolve(site, reader), { message: `spec.siteName: ${message()}` });
     assert.ok(siteKind.resolve(site, aReader([bench, ingress({}, 'shop')])));
   });
-  test('of a suffix counts before its Ingress exists', () => {
-    const older = other({ creationTimestamp: OLD }, { siteName: 'shop' });
-    const accepted = { ...older, status: { siteURL: `http://${HOST}` } };
-    const suffixed = benchOf('t2', 'example.com');
+  test('of a suffix counts as it is recorded, until the operator records another one', () => {
+    const younger = other({ creationTimestamp: NEW }, { siteName: 'shop' });
     const site = mine({ siteName: 'own', domain: HOST, ingress: { enabled: true } });
-    const reader = aReader([benchOf('default'), suffixed, accepted]);
+    const reader = aReader([
+      benchOf('default'),
+      benchOf('t2', 'example.org'),
+      recorded({ ...younger, spec: { ...younger.spec, ingress: { enabled: true } } }),
+    ]);
     assert.throws(() => siteKind.resolve(site, reader), { message: `spec.domain: ${message()}` });
-    const moved = aReader([benchOf('default'), benchOf('t2', 'example.org'), accepted]);
-    assert.ok(siteKind.resolve(site, moved));
+  });
+});
+
+describe('the operator records', () => {
+  const hosts = (site: AppSite, ...objects: readonly KubeObject[]) =>
+    siteKind.resolve(site, aReader([benchOf('default'), ...objects])).access.ownHosts;
+  const WITH_ALIAS = { ...WITH_INGRESS, aliases: ['www.example.com'] };
+
+  test('all public host names of a site with an Ingress', () => {
+    assert.deepEqual(hosts(mine(WITH_ALIAS)), [HOST, 'www.example.com']);
+  });
+  test('none of a site without one: none was refused', () => {
+    assert.equal(hosts(mine({ siteName: HOST })), undefined);
+  });
+  test('none that another namespace shares: it would outlast the grant', () => {
+    const grants = other({ creationTimestamp: OLD, annotations: { [GRANT]: 'default' } });
+    assert.deepEqual(hosts(mine(WITH_ALIAS), grants), ['www.example.com']);
+    assert.deepEqual(
+      hosts(recorded(mine(WITH_ALIAS)), other({ annotations: { [GRANT]: 'default' } })),
+      [HOST, 'www.example.com'],
+    );
+  });
+
+  const refused = (site: AppSite): unknown => {
+    const error = resolved(site, [ingress({}, 'taken.example.com')]);
+    assert.ok(error);
+    return error.fields['hosts'];
+  };
+  const aliases = ['www.example.com', 'taken.example.com'];
+  test('no host name that a refused site does not want any more', () => {
+    const before: AppSite = {
+      ...mine({ ...WITH_INGRESS, aliases }),
+      status: { hosts: [HOST, 'www.example.com', 'gone.example.com'] },
+    };
+    assert.deepEqual(refused(before), [HOST, 'www.example.com']);
+  });
+  test('no host name of a refused site that had none', () => {
+    assert.equal(refused(mine({ ...WITH_INGRESS, aliases })), undefined);
+  });
+  test('no host name of a site that waits for its bench and has no Ingress any more', () => {
+    const site = recorded(mine({ siteName: HOST }));
+    assert.throws(
+      () => siteKind.resolve(site, aReader([])),
+      (error: unknown) =>
+        error instanceof Waiting && error.more.fields !== undefined && 'hosts' in error.more.fields,
+    );
   });
 });
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
@@ -183,6 +184,18 @@ const BAD: Readonly<Record<string, readonly Case[]>> = {
       // prettier-ignore
       (name): Case => [name, env({ name, value: 'x' }), `${OWN}.env[0].name: Invalid value: "${name}": the operator's container reads this variable; ${USE}`], // prettier-ignore
     ),
+    ...[
+      'LD_PRELOAD',
+      'LD_AUDIT',
+      'GCONV_PATH',
+      'OPENSSL_CONF',
+      'PYTHONINSPECT',
+      'VALUES',
+      'KILL_AFTER_SECONDS',
+    ].map(
+      // prettier-ignore
+      (name): Case => [`${name}, in a Job`, job({ env: [{ name, value: 'x' }] }), `spec.componentPodTemplates.jobs.spec.containers[0].env[0].name: Invalid value: "${name}": the operator's container reads this variable; ${USE}`], // prettier-ignore
+    ),
     ['a variable of a Job', job({ env: [{ name: 'JOB_COMMAND', value: '[]' }] }), `spec.componentPodTemplates.jobs.spec.containers[0].env[0].name: Invalid value: "JOB_COMMAND": the operator's container reads this variable; ${USE}`], // prettier-ignore
     ['a variable of Redis', pod('redis', { containers: [{ name: 'queue', env: [{ name: 'REDIS_MAXMEMORY', value: '1' }] }] }), `spec.componentPodTemplates.redis.spec.containers[0].env[0].name: Invalid value: "REDIS_MAXMEMORY": the operator's container reads this variable; ${USE}`], // prettier-ignore
     ['a variable of MariaDB', pod('database', { containers: [{ name: 'database', env: [{ name: 'MARIADB_ROOT_PASSWORD', value: 'x' }] }] }), `spec.componentPodTemplates.database.spec.containers[0].env[0].name: Invalid value: "MARIADB_ROOT_PASSWORD": the operator's container reads this variable; ${USE}`], // prettier-ignore
@@ -203,6 +216,15 @@ const BAD: Readonly<Record<string, readonly Case[]>> = {
       ['/./tmp/', '/tmp'],
       ['/usr', '/usr'],
     ] as const).map(([mountPath, folder]): Case => [mountPath, mount({ mountPath }), `${OWN}.volumeMounts[0].mountPath: Invalid value: "${mountPath}": hides ${folder}, ${HIDES}`]), // prettier-ignore
+    ...([
+      ['/./app-operator', '/app-operator'],
+      ['/./app-operator/scripts', '/app-operator'],
+      ['/usr/lib/x86_64-linux-gnu', '/usr/lib'],
+      ['/usr/local/./bin/python', '/usr/local/bin'],
+      ['/etc/ld.so.preload', '/etc/ld.so.preload'],
+      ['/tmp/.my.cnf', '/tmp'],
+      ['/home/frappe/.pyenv', '/home/frappe'],
+    ] as const).map(([mountPath, folder]): Case => [`${mountPath}, in a Job`, job({ volumeMounts: [{ name: 'a', mountPath }] }), `spec.componentPodTemplates.jobs.spec.containers[0].volumeMounts[0].mountPath: Invalid value: "${mountPath}": hides ${folder}, ${HIDES}`]), // prettier-ignore
     ...['mountPropagation', 'subPathExpr', 'recursiveReadOnly'].map(
       (field): Case => [field, mount({ mountPath: '/a', [field]: 'x' }), `${OWN}.volumeMounts[0].${field}: Forbidden: a pod template may not set this field; supported fields: name, mountPath, subPath, readOnly`], // prettier-ignore
     ),
@@ -504,6 +526,19 @@ describe('what the operator has is protected', () => {
         }
       }
     });
+  });
+  test('each variable that the programs of Jobs read', () => {
+    const read =
+      /(?:os[.]environ(?:[.]get\(|\[|[.]pop\()|getenv\(|_env\(|[^a-z]variable\()\s*"([A-Z]\w*)"/g;
+    const sources = globSync('jobs/*/*.py').filter((file) => !file.startsWith('jobs/tests/'));
+    const names = new Set(
+      sources.flatMap((file) =>
+        [...readFileSync(file, 'utf8').matchAll(read)].map(([, name = '']) => name),
+      ),
+    );
+    assert.ok(names.size > 60, `${names.size} variables`);
+    const free = [...names].filter((name) => !isOwnVariable(POD_COMPONENTS.jobs, name));
+    assert.deepEqual(free, []);
   });
   test('each folder where a volume is mounted', () => {
     const below = (folder: string, path: string) =>

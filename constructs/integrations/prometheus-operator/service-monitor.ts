@@ -35,6 +35,8 @@ export class WorkloadMonitor extends ServiceMonitor {
             metricRelabelings: [{ action: Action.LABELDROP, regex: '(exported_)+namespace' }],
           },
         ],
+        // The exporter has a limit of its own below: see MOST_SERVERS and MOST_QUEUES there.
+        sampleLimit: 10_000,
         namespaceSelector: namespaces.length > 0 ? { matchNames: [...namespaces] } : { any: true },
         selector: { matchLabels: { ...selector } },
       },

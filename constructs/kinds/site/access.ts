@@ -11,6 +11,7 @@ import type { Integration } from '../../kit/integration.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
 import { uidOf } from '../../kit/object.js';
+import { ownHosts } from './foreign-hosts.js';
 
 /** How the site is reached from outside of the cluster. */
 export interface SiteAccess {
@@ -18,6 +19,8 @@ export interface SiteAccess {
   readonly domain: string;
   /** All public host names, `domain` first. */
   readonly hosts: readonly string[];
+  /** Those of `hosts` to record as the site's own; undefined where it takes no visitors. */
+  readonly ownHosts: readonly string[] | undefined;
   /** Whether visitors use HTTPS. */
   readonly encrypted: boolean;
   /** The certificate in a Secret; undefined also where `route` has one of its own. */
@@ -47,6 +50,7 @@ export function resolveAccess(site: AppSite, bench: BenchModel, reader: ClusterR
   return {
     domain: hosts[0] ?? siteName,
     hosts,
+    ownHosts: ownHosts(site, hosts, reader),
     encrypted,
     tls: encrypted && route === undefined ? resolveTls(site, bench, reader) : undefined,
     route,

@@ -20,7 +20,10 @@ export function evaluateAccess(observation: Observed): StatusPart {
   const certificate = certificateCondition(observation);
   return {
     conditions: certificate ? [certificate] : [],
-    fields: { siteURL: siteUrl(certificate?.status === 'True', access.domain) },
+    fields: {
+      siteURL: siteUrl(certificate?.status === 'True', access.domain),
+      hosts: access.ownHosts,
+    },
   };
 }
 

@@ -1,8 +1,8 @@
 import type { AppBench } from '../../api/bench.js';
 import { publicHosts } from '../../frappe/domain.js';
 import {
-  hostInStatus,
   ingressesByHost,
+  recordedHosts,
   sitesByPublicHost,
   type IngressLike,
 } from '../../frappe/indexes.js';
@@ -10,30 +10,40 @@ import { isOlder, nameOwnerOf, type NameOwner } from '../../frappe/oldest-wins.j
 import type { Problem } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { HOST_GRANT, metadataKeysOf } from '../../kit/metadata-keys.js';
+import { siteNames } from '../../kit/names.js';
 import type { KubeObject } from '../../kit/object.js';
 import type { AppSite } from '../../api/site.js';
 import { hostsOf } from './taken-hosts.js';
 
-/** A site or an Ingress that serves a host name. */
+/** A site or an Ingress that has a host name, or wants it. */
 interface HostOwner extends NameOwner {
   readonly namespace: string;
   /** The value of the annotation that grants the host name to sites of other namespaces. */
   readonly grants: string | undefined;
 }
 
-/** An Ingress, and the site that it was made for. */
+/** An Ingress, and the site that its controller reference names. */
 interface IngressOwner extends HostOwner {
-  readonly site: string | undefined;
+  readonly siteUid: string | undefined;
 }
 
 interface SiteOwner extends HostOwner {
-  /** The host name of its status, which a site has got before its Ingress exists. */
-  readonly accepted: string | undefined;
+  readonly uid: string | undefined;
+  /** The host names that the operator recorded for it. */
+  readonly recorded: readonly string[];
   readonly bench: string;
   readonly siteName: string;
   readonly domain: string | undefined;
   readonly aliases: readonly string[];
 }
+
+/** How well a host name is claimed. */
+interface Claim extends HostOwner {
+  readonly rank: number;
+}
+
+/** Only the operator writes the status of a site: nothing else proves who has a host name. */
+const RANK = { recorded: 2, served: 1, wanted: 0 } as const;
 
 /** As `foreignHosts`, of a site with an Ingress: without one it takes no visitors. */
 export function takenElsewhere(
@@ -46,8 +56,8 @@ export function takenElsewhere(
 
 /**
  * The public host names of a site that another namespace has, and does not share: an Ingress with one
- * of them would take its visitors. The one that serves the host name keeps it, then the one whose
- * status has it; of two alike, the older one.
+ * of them would take its visitors. The site that the operator recorded first keeps the name. Without a
+ * record it is of the oldest Ingress, then of the oldest site.
  */
 export function foreignHosts(
   site: AppSite,
@@ -57,42 +67,80 @@ export function foreignHosts(
   const { namespace = 'default' } = site.metadata;
   const served = publicHosts(site.spec, suffix);
   return hostsOf(site.spec, suffix)
-    .filter(({ host }) => served.includes(host) && isTaken(site, host, reader))
+    .filter(({ host }) => served.includes(host))
+    .filter(({ host }) => ahead(site, host, reader).some((other) => !isGranted(other, namespace)))
     .map(({ path, host }) => ({
       path,
       message: `Invalid value: "${host}": another namespace has this host name; choose another one, or ask its owner to annotate its AppSite or Ingress with ${metadataKeysOf(site).allowHostFrom}=${namespace}`,
     }));
 }
 
-function isTaken(site: AppSite, host: string, reader: ClusterReader): boolean {
+/**
+ * The host names to record for a site that was not refused; undefined where it takes no visitors. One
+ * that it may only share is not recorded: it would outlast the grant.
+ */
+export function ownHosts(
+  site: AppSite,
+  hosts: readonly string[],
+  reader: ClusterReader,
+): readonly string[] | undefined {
+  if (!site.spec.ingress?.enabled) return undefined;
+  return hosts.filter((host) => ahead(site, host, reader).length === 0);
+}
+
+/**
+ * The record of a site that is not carried out: without the host names that it wants no more, as far as
+ * its spec says. No other site gets a name until the operator has removed its record.
+ */
+export function keptRecord({ spec, status }: AppSite): { readonly hosts?: unknown } {
+  if (!status?.hosts) return {};
+  if (!spec.ingress?.enabled) return { hosts: undefined };
+  const { siteName, domain, aliases = [] } = spec;
+  const isFirst = (host: string) =>
+    domain ? host === domain : host === siteName || host.startsWith(`${siteName}.`);
+  return { hosts: status.hosts.filter((host) => isFirst(host) || aliases.includes(host)) };
+}
+
+/** Who of other namespaces has a host name before a site. */
+function ahead(site: AppSite, host: string, reader: ClusterReader): readonly Claim[] {
   const { namespace = 'default' } = site.metadata;
   const ingresses = reader.list(ingressesByHost, host, ingressOwnerOf);
   const sites = reader
     .list(sitesByPublicHost, host, siteOwnerOf)
-    .filter((other) => other.namespace !== namespace && isPublic(other, host, reader));
-  const mine = siteOwnerOf(site);
-  const rankOf = (owner: SiteOwner | IngressOwner): number => {
-    if (ingresses.some((ingress) => isOf(ingress, owner) || ingress === owner)) return 2;
-    return 'accepted' in owner && owner.accepted === host ? 1 : 0;
-  };
-  // An Ingress that was made for a site is the site's, whose age and grants count.
+    .filter((other) => other.namespace !== namespace && wants(other, host, reader));
+  const mine = claimOf(siteOwnerOf(site), host, ingresses);
   const others = ingresses.filter(
     (ingress) => ingress.namespace !== namespace && !sites.some((other) => isOf(ingress, other)),
   );
-  return [...sites, ...others].some((other) => {
-    if (isGranted(other, namespace)) return false;
-    const ahead = rankOf(other) - rankOf(mine);
-    return ahead === 0 ? isOlder(other, mine) : ahead > 0;
-  });
+  return [
+    ...sites.map((other) => claimOf(other, host, ingresses)),
+    ...others.map((ingress) => ({ ...ingress, rank: RANK.served })),
+  ].filter(({ rank, ...other }) => (rank === mine.rank ? isOlder(other, mine) : rank > mine.rank));
 }
 
-function isOf(ingress: IngressOwner, site: Pick<HostOwner, 'namespace' | 'name'>): boolean {
-  return ingress.site === site.name && ingress.namespace === site.namespace;
+/** The claim of a site. Its Ingress is as old as it is itself, and not as the site. */
+function claimOf(site: SiteOwner, host: string, ingresses: readonly IngressOwner[]): Claim {
+  if (site.recorded.includes(host)) return { ...site, rank: RANK.recorded };
+  const ingress = ingresses.find((one) => isOf(one, site));
+  return ingress
+    ? { ...site, created: ingress.created, rank: RANK.served }
+    : { ...site, rank: RANK.wanted };
+}
+
+/** Whether an Ingress is the child of a site. */
+function isOf(ingress: IngressOwner, { namespace, name, uid }: SiteOwner): boolean {
+  return (
+    ingress.namespace === namespace &&
+    ingress.name === siteNames(name).ingress &&
+    uid !== undefined &&
+    ingress.siteUid === uid
+  );
 }
 
 /** Whether a site has a host name in public: a bench's suffix changes the one of its `siteName`. */
-function isPublic(site: SiteOwner, host: string, reader: ClusterReader): boolean {
-  const { siteName, domain, aliases } = site;
+function wants(site: SiteOwner, host: string, reader: ClusterReader): boolean {
+  const { recorded, siteName, domain, aliases } = site;
+  if (recorded.includes(host)) return true;
   const suffix = reader.get('AppBench', site.namespace, site.bench, suffixOf);
   return publicHosts(
     { siteName, aliases, ...(domain === undefined ? {} : { domain }) },
@@ -113,12 +161,11 @@ function hostOwnerOf(object: KubeObject, grants: string | undefined): HostOwner 
 }
 
 function siteOwnerOf(site: AppSite): SiteOwner {
-  const { benchRef, siteName, domain, aliases = [], ingress } = site.spec;
+  const { benchRef, siteName, domain, aliases = [] } = site.spec;
   const grants = site.metadata.annotations?.[metadataKeysOf(site).allowHostFrom];
-  // Without an Ingress nothing was refused.
-  const accepted = ingress?.enabled ? hostInStatus(site) : undefined;
-  const owner = { ...hostOwnerOf(site, grants), accepted };
-  return { ...owner, bench: benchRef.name, siteName, domain, aliases };
+  const owner = { ...hostOwnerOf(site, grants), uid: site.metadata.uid };
+  const recorded = recordedHosts(site);
+  return { ...owner, recorded, bench: benchRef.name, siteName, domain, aliases };
 }
 
 /** An Ingress does not name the API group of our kinds, which is the annotation's prefix. */
@@ -129,5 +176,5 @@ function ingressOwnerOf(ingress: IngressLike): IngressOwner {
     .map(([, namespaces]) => namespaces)
     .join(',');
   const owner = ownerReferences.find(({ kind, controller }) => controller && kind === 'AppSite');
-  return { ...hostOwnerOf(ingress, grants), site: owner?.name };
+  return { ...hostOwnerOf(ingress, grants), siteUid: owner?.uid };
 }

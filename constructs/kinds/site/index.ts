@@ -62,7 +62,7 @@ export const site: Kind<AppSite, SiteInputs> = {
   detects: used.detects,
   references: [{ field: 'benchRef', kind: 'AppBench', label: 'bench' }],
   reasons: siteReasons,
-  durableStatus: ['upgrade', 'restored', 'siteConfig', 'socialLogins'],
+  durableStatus: ['hosts', 'upgrade', 'restored', 'siteConfig', 'socialLogins'],
   durableOnChange: ['image'],
   // The database is encrypted with its key.
   recordedIn: ({ metadata }) => ({ kind: Secret, name: siteNames(metadata.name).encryptionKey }),

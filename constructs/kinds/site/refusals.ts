@@ -5,6 +5,7 @@ import type { BenchModel } from '../../frappe/bench-model.js';
 import { settingProblems } from '../../frappe/database-settings.js';
 import { takenName } from '../../frappe/oldest-wins.js';
 import { siteTemplateProblems } from '../../frappe/site-model.js';
+import { overBenchProblems } from '../../frappe/template-over-bench.js';
 import { invalid, refusals, type Problem, type Refusal } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
@@ -50,6 +51,7 @@ function problemsOnBench(site: AppSite, offered: OfferedBench): readonly Problem
   const { bench, apps } = offered;
   const login = firstLoginOf(site);
   return [
+    ...overBenchProblems(site.spec.componentPodTemplates, bench.componentPodTemplates),
     ...unknownWorkers(site, bench),
     ...unknownApps(site, offered),
     ...settingProblems(bench.database.provider, site.spec.dbConfig.settings),

@@ -11,6 +11,7 @@ import { siteNames } from '../../kit/names.js';
 import { resolveAccess, type SiteAccess } from './access.js';
 import { resolveData, type SiteData } from './data.js';
 import { requireDatabaseOperator } from './database-ready.js';
+import { keptRecord } from './foreign-hosts.js';
 import { initRun, type SiteInitInputs } from './init-job.js';
 import { siteRefusals, type OfferedBench } from './refusals.js';
 import { benchBefore, resolveUpgrade, type SiteUpgradeInputs } from './upgrade.js';
@@ -46,10 +47,11 @@ export function resolveSite(site: AppSite, reader: ClusterReader): SiteInputs {
   const offer = reader.get('AppBench', namespace, name, benchOffer);
   const unusable = offer ? invalidBench(offer.bench) : [];
   const plan = offer && unusable.length === 0 ? planOn(offer, site, reader) : undefined;
-  refuse([...siteRefusals(site, plan?.offered, reader), ...unusable]);
+  const fields = keptRecord(site);
+  refuse([...siteRefusals(site, plan?.offered, reader), ...unusable], fields);
   if (plan) return resolveOn(plan, site, reader);
   const message = `spec.benchRef.name: there is no AppBench "${name}" in namespace ${namespace}`;
-  throw new Waiting('BenchMissing', message);
+  throw new Waiting('BenchMissing', message, { fields });
 }
 
 /** What a site runs on: until its turn to be upgraded, the bench with the image before. */

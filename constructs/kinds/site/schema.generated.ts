@@ -1684,6 +1684,14 @@ export const status: Schema = {
       enum: ['Pending', 'Provisioning', 'Ready', 'Updating', 'Failed', 'Deleting'],
     },
     siteURL: { type: 'string', description: 'URL of the site.' },
+    hosts: {
+      type: 'array',
+      description:
+        'The public host names that the site has before all other namespaces; not set without an Ingress.',
+      maxItems: 51,
+      items: { type: 'string' },
+      'x-kubernetes-list-type': 'atomic',
+    },
     replicas: {
       type: 'integer',
       format: 'int32',
