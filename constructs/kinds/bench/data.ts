@@ -1,6 +1,7 @@
 import type { AppBench } from '../../api/bench.js';
 import type { AppSite } from '../../api/site.js';
 import { DEFAULT_PORTS, type BenchModel } from '../../frappe/bench-model.js';
+import { databaseImage } from '../../frappe/database-image.js';
 import { certificateVersion, tlsSecrets } from '../../frappe/database-tls.js';
 import { ONE_POD, requireClaims, type ExistingClaim } from '../../frappe/existing-claim.js';
 import { sitesOfBench } from '../../frappe/indexes.js';
@@ -15,6 +16,8 @@ import type { OutsideServer } from './network-policies.js';
 export interface BenchData {
   /** Changes with the login to Redis, see `redisVersion`. Undefined until its Secret exists. */
   readonly redisVersion: string | undefined;
+  /** The image of the managed database server. */
+  readonly databaseImage: string;
   /** Changes with the certificate of the managed database server. */
   readonly databaseCertificate: string | undefined;
   /**
@@ -36,10 +39,11 @@ export function requireReferences(bench: AppBench, reader: ClusterReader): void 
 }
 
 export function resolveData(bench: AppBench, model: BenchModel, reader: ClusterReader): BenchData {
-  const { tls } = bench.spec.dbConfig;
+  const { dbConfig } = bench.spec;
   return {
     redisVersion: redisVersion(model, reader),
-    databaseCertificate: certificateVersion(tls, model.namespace, reader),
+    databaseImage: databaseImage(model.database, dbConfig, model.namespace, reader),
+    databaseCertificate: certificateVersion(dbConfig.tls, model.namespace, reader),
     databases: outsideDatabases(bench, model, reader),
     tlsFailure: resolveTlsFailure(model, reader),
   };
