@@ -9,7 +9,7 @@ import { redisVersion } from '../../frappe/redis-version.js';
 import { requireSecret } from '../../frappe/secret.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { keyOf, uidOf } from '../../kit/object.js';
-import { resolveTlsFailure, type TlsFailure } from './database-tls-failure.js';
+import { resolveDatabaseFailure, type DatabaseFailure } from './database-failure.js';
 import type { OutsideServer } from './network-policies.js';
 
 /** What the bench's data depends on: Redis, and the servers of databases. */
@@ -25,8 +25,8 @@ export interface BenchData {
    * egress is limited.
    */
   readonly databases: readonly OutsideServer[];
-  /** Why a site makes no encrypted connection to the bench's server; undefined where none fails. */
-  readonly tlsFailure: TlsFailure | undefined;
+  /** Why a site cannot use the bench's server; undefined where none fails. */
+  readonly databaseFailure: DatabaseFailure | undefined;
 }
 
 /** @throws Waiting where a claim or a Secret that the spec names does not exist */
@@ -45,7 +45,7 @@ export function resolveData(bench: AppBench, model: BenchModel, reader: ClusterR
     databaseImage: databaseImage(model.database, dbConfig, model.namespace, reader),
     databaseCertificate: certificateVersion(dbConfig.tls, model.namespace, reader),
     databases: outsideDatabases(bench, model, reader),
-    tlsFailure: resolveTlsFailure(model, reader),
+    databaseFailure: resolveDatabaseFailure(model, reader),
   };
 }
 
