@@ -9,7 +9,6 @@ import { DEFAULT_PORTS, type BenchModel } from './bench-model.js';
 import type { SecretKey } from './database.js';
 import { databaseSettings, settingArguments } from './database-settings.js';
 import type { ServerCertificate } from './database-tls.js';
-import { DATABASE_IMAGES } from './default-images.js';
 import { GeneratedSecret } from './generated-secret.js';
 import {
   placement,
@@ -33,7 +32,7 @@ export interface DatabaseServerProps {
   /** Name of its volume's claim. */
   readonly volume: string;
   readonly root: SecretKey;
-  readonly image?: string | undefined;
+  readonly image: string;
   readonly resources?: Resources | undefined;
   readonly storage?: Storage | undefined;
   readonly settings?: DatabaseSettings | undefined;
@@ -98,7 +97,7 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
 export class DatabaseServer extends Construct {
   constructor(scope: Construct, id: string, props: DatabaseServerProps) {
     super(scope, id);
-    const { bench, owner, name, provider, root } = props;
+    const { bench, owner, name, provider, root, image } = props;
     const { namespace } = bench;
     new GeneratedSecret(this, 'root', {
       owner,
@@ -106,6 +105,7 @@ export class DatabaseServer extends Construct {
       namespace,
       component: COMPONENT,
       keys: { [root.key]: 'password' },
+      annotations: provider === 'postgres' ? { [bench.metadataKeys.serverImage]: image } : {},
       retained: true,
     });
     new PodService(this, 'service', {
@@ -194,7 +194,7 @@ function container({
   const check = { exec: { command: [...flavour.check] }, timeoutSeconds: 10 };
   return {
     name: provider,
-    image: image ?? DATABASE_IMAGES[provider],
+    image,
     ...(args.length > 0 ? { args } : {}),
     env: flavour.env(root),
     ports: [{ name: provider, containerPort: DEFAULT_PORTS[provider], protocol: 'TCP' }],

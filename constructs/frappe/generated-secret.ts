@@ -14,6 +14,8 @@ export interface GeneratedSecretProps {
   readonly keys: Readonly<Record<string, 'password' | 'fernet' | { readonly text: string }>>;
   /** Further labels, such as those by which other operators watch a Secret. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** Further annotations: what is recorded of the data that the Secret belongs to. */
+  readonly annotations?: Readonly<Record<string, string>>;
   /** Whether the Secret belongs to data and outlives its owner with that data. */
   readonly retained?: boolean;
 }
@@ -34,7 +36,10 @@ export class GeneratedSecret extends Construct {
           ...props.labels,
           ...(props.retained ? dataLabels : childLabels)(owner, props.component),
         },
-        annotations: { [metadataKeysOf(owner).generate]: JSON.stringify(props.keys) },
+        annotations: {
+          ...props.annotations,
+          [metadataKeysOf(owner).generate]: JSON.stringify(props.keys),
+        },
       },
       type: 'Opaque',
     });

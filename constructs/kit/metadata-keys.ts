@@ -12,6 +12,9 @@ export const HOST_GRANT = '/allow-host-from';
 /** End of the annotation's name that identifies the values of a generated Secret. */
 export const GENERATED_ID = '/generated-id';
 
+/** End of the annotation's name on the root Secret of a PostgreSQL server that names the server's image. */
+export const SERVER_IMAGE = '/server-image';
+
 /** Names of the labels and annotations with the API group as prefix. */
 export function metadataKeysFor(group: string) {
   return {
@@ -46,6 +49,8 @@ export function metadataKeysFor(group: string) {
      * backup tool.
      */
     generatedId: `${group}${GENERATED_ID}`,
+    /** Annotation on the root Secret of a PostgreSQL server: its image, which it keeps. */
+    serverImage: `${group}${SERVER_IMAGE}`,
     /** Annotation on a child that holds data: the Jobs that succeeded for it, see `Kind.recordedIn`. */
     completedRuns: `${group}/completed-runs`,
     /** Annotation on a resource: its name and fields of its status, see `Kind.recordedStatus`. */

@@ -2,7 +2,7 @@ import { defined } from '../../constructs/kit/json/defined.js';
 import { endingWith } from '../../constructs/kit/json/ending-with.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { dataEdits } from '../../constructs/kit/secret-values.js';
-import { DATABASE_GRANT, GENERATED_ID, OWNER } from '../../constructs/kit/metadata-keys.js';
+import { DATABASE_GRANT, GENERATED_ID, OWNER, SERVER_IMAGE } from '../../constructs/kit/metadata-keys.js';
 import {
   keyOfObject,
   type KubeObject,
@@ -107,7 +107,7 @@ function isChild({ metadata }: KubeObject): boolean {
 function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
   const labels = endingWith([OWNER], metadata.labels);
-  const annotations = endingWith([GENERATED_ID], metadata.annotations);
+  const annotations = endingWith([GENERATED_ID, SERVER_IMAGE], metadata.annotations);
   // Only whether there are any is read.
   const edits = (labels ?? annotations) ? dataEdits(metadata).slice(0, 1) : [];
   return {

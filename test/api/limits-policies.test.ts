@@ -306,9 +306,9 @@ describe('what an administrator allows in the ConfigMap', () => {
       [bench(), /spec[.]image: forbidden: "frappe\/erpnext:version-15"/],
       [bench({ image: own, dbConfig: database }), /redisConfig[.]image: forbidden: "redis:7/],
       [bench({ image: own, redisConfig: redis }), /dbConfig[.]image: forbidden: "mariadb:10/],
-      [bench({ image: own, redisConfig: redis, dbConfig: { provider: 'postgres' } }), /dbConfig[.]image: forbidden: "postgres:16/], // prettier-ignore
+      [bench({ image: own, redisConfig: redis, dbConfig: { provider: 'postgres' } }), /dbConfig[.]image: forbidden: "postgres:15/], // prettier-ignore
       [site({ dbConfig: { mode: 'dedicated', image: 'evil/mariadb:1' } }), /"evil\/mariadb:1"/],
-      [site({ dbConfig: { mode: 'dedicated' } }), /"mariadb:10.11", "postgres:16"/],
+      [site({ dbConfig: { mode: 'dedicated' } }), /"mariadb:10.11", "postgres:15"/],
       ...[bench, site].flatMap((kind) =>
         ['containers', 'initContainers'].map((field): readonly [Manifest, RegExp] => [
           kind({ ...(kind === bench ? INTERNAL : {}), ...template({ [field]: [{ name: 'logs', image: 'logs:1' }] }) }), // prettier-ignore

@@ -76,7 +76,7 @@ export class BenchChart extends Chart {
         volume: names.databaseVolume,
         provider: model.database.provider,
         root: model.database.root.password,
-        image: spec.dbConfig.image,
+        image: inputs.data.databaseImage,
         resources: spec.dbConfig.resources,
         storage: spec.dbConfig.storage,
         settings: spec.dbConfig.settings,

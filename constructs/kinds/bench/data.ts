@@ -1,6 +1,7 @@
 import type { AppBench } from '../../api/bench.js';
 import type { AppSite } from '../../api/site.js';
 import { DEFAULT_PORTS, type BenchModel } from '../../frappe/bench-model.js';
+import { databaseImage } from '../../frappe/database-image.js';
 import { certificateVersion, tlsSecrets } from '../../frappe/database-tls.js';
 import { ONE_POD, requireClaims, type ExistingClaim } from '../../frappe/existing-claim.js';
 import { sitesOfBench } from '../../frappe/indexes.js';
@@ -8,13 +9,15 @@ import { redisVersion } from '../../frappe/redis-version.js';
 import { requireSecret } from '../../frappe/secret.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { keyOf, uidOf } from '../../kit/object.js';
-import { resolveTlsFailure, type TlsFailure } from './database-tls-failure.js';
+import { resolveDatabaseFailure, type DatabaseFailure } from './database-failure.js';
 import type { OutsideServer } from './network-policies.js';
 
 /** What the bench's data depends on: Redis, and the servers of databases. */
 export interface BenchData {
   /** Changes with the login to Redis, see `redisVersion`. Undefined until its Secret exists. */
   readonly redisVersion: string | undefined;
+  /** The image of the managed database server. */
+  readonly databaseImage: string;
   /** Changes with the certificate of the managed database server. */
   readonly databaseCertificate: string | undefined;
   /**
@@ -22,8 +25,8 @@ export interface BenchData {
    * egress is limited.
    */
   readonly databases: readonly OutsideServer[];
-  /** Why a site makes no encrypted connection to the bench's server; undefined where none fails. */
-  readonly tlsFailure: TlsFailure | undefined;
+  /** Why a site cannot use the bench's server; undefined where none fails. */
+  readonly databaseFailure: DatabaseFailure | undefined;
 }
 
 /** @throws Waiting where a claim or a Secret that the spec names does not exist */
@@ -36,12 +39,13 @@ export function requireReferences(bench: AppBench, reader: ClusterReader): void 
 }
 
 export function resolveData(bench: AppBench, model: BenchModel, reader: ClusterReader): BenchData {
-  const { tls } = bench.spec.dbConfig;
+  const { dbConfig } = bench.spec;
   return {
     redisVersion: redisVersion(model, reader),
-    databaseCertificate: certificateVersion(tls, model.namespace, reader),
+    databaseImage: databaseImage(model.database, dbConfig, model.namespace, reader),
+    databaseCertificate: certificateVersion(dbConfig.tls, model.namespace, reader),
     databases: outsideDatabases(bench, model, reader),
-    tlsFailure: resolveTlsFailure(model, reader),
+    databaseFailure: resolveDatabaseFailure(model, reader),
   };
 }
 

@@ -10,7 +10,7 @@ import { benchNames } from '../../kit/names.js';
 import type { AppBench } from '../../api/bench.js';
 import { assetsOf, printingCondition } from './assets.js';
 import { evaluateBenchPhase } from './phase.js';
-import { databaseCondition } from './database-tls-failure.js';
+import { databaseCondition } from './database-failure.js';
 import type { BenchInputs } from './resolve.js';
 import { evaluateScaling } from './workloads.js';
 import { fieldsWithoutEffect } from './without-effect.js';
@@ -24,7 +24,7 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
     { conditions: versionCondition(resource) },
     { conditions: fieldsIgnored(fieldsWithoutEffect(resource)) },
     evaluateScaling(observation),
-    { conditions: databaseCondition(inputs.data.tlsFailure) },
+    { conditions: databaseCondition(inputs.data.databaseFailure) },
     { conditions: metricsCondition(observation) },
     evaluateAssets(observation),
     evaluateConfiguration(observation, inputs.configuration),

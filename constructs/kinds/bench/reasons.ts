@@ -10,6 +10,7 @@ export const benchReasons = {
   ...CONFIGURATION_REASONS,
   SitesExist: 'waiting',
   DatabaseTlsFailed: 'failure',
+  DatabaseUnsupported: 'failure',
   ExporterFailed: 'failure',
   ProgramMissing: 'failure',
   UntestedVersion: 'invalid',

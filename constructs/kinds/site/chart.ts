@@ -146,7 +146,7 @@ export class SiteChart extends Chart {
     const { database } = data;
     const { server } = database;
     if (!server.root) return;
-    const { image, resources, storage, settings, tls } = site.spec.dbConfig;
+    const { resources, storage, settings, tls } = site.spec.dbConfig;
     const names = siteNames(site.metadata.name);
     new DatabaseServer(scope, 'database', {
       bench,
@@ -155,7 +155,7 @@ export class SiteChart extends Chart {
       volume: names.databaseVolume,
       provider: server.provider,
       root: server.root.password,
-      image,
+      image: data.databaseImage,
       resources,
       storage,
       settings,

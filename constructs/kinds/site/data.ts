@@ -1,5 +1,6 @@
 import type { AppSite } from '../../api/site.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
+import { databaseImage } from '../../frappe/database-image.js';
 import { certificateVersion, tlsVersions } from '../../frappe/database-tls.js';
 import { ONE_POD, requireClaims } from '../../frappe/existing-claim.js';
 import { redisVersion } from '../../frappe/redis-version.js';
@@ -15,6 +16,8 @@ export interface SiteData extends SiteSecrets {
   readonly database: SiteDatabasePlan;
   /** Changes with the files of its encrypted connections, see `tlsVersions`. */
   readonly databaseTlsVersions: readonly string[];
+  /** The image of a dedicated database server. */
+  readonly databaseImage: string;
   /** Changes with the certificate of a dedicated database server. */
   readonly databaseCertificate: string | undefined;
   /** Changes with the login to Redis, see `redisVersion`. */
@@ -49,6 +52,7 @@ export function resolveData(site: AppSite, bench: BenchModel, reader: ClusterRea
     ...resolveSecrets(site, database, reader),
     database,
     databaseTlsVersions: databaseTls(site, database, reader),
+    databaseImage: databaseImage(database.server, site.spec.dbConfig, bench.namespace, reader),
     databaseCertificate: certificateVersion(tls, bench.namespace, reader),
     redisVersion: redisVersion(bench, reader) ?? '',
     restore: resolveRestore(site, reader),

@@ -50,7 +50,7 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
     },
   },
   postgres: {
-    image: 'postgres:16',
+    image: 'postgres:15',
     user: 'postgres',
     passwordEnv: 'POSTGRES_PASSWORD',
     env: [{ name: 'PGDATA', value: '/var/lib/postgresql/data/pgdata' }],
