@@ -360,7 +360,14 @@ export interface AppBenchSpecImage {
   readonly digest?: string;
 
   /**
-   * When the node pulls the image. By default: `Always` for a floating tag, `IfNotPresent` otherwise.
+   * Asks for what the tag refers to now: another value, such as a date, is an upgrade to it. Without one, and while the value stays, pods run the content that was pulled first.
+   *
+   * @schema AppBenchSpecImage#refresh
+   */
+  readonly refresh?: string;
+
+  /**
+   * When the node pulls the image. By default: `Always` for a floating tag whose digest is not known, `IfNotPresent` otherwise.
    *
    * @schema AppBenchSpecImage#pullPolicy
    */
@@ -384,6 +391,7 @@ export function toJson_AppBenchSpecImage(obj: AppBenchSpecImage | undefined): Re
     'repository': obj.repository,
     'tag': obj.tag,
     'digest': obj.digest,
+    'refresh': obj.refresh,
     'pullPolicy': obj.pullPolicy,
     'pullSecrets': obj.pullSecrets?.map(y => toJson_AppBenchSpecImagePullSecrets(y)),
   };
@@ -1369,7 +1377,7 @@ export enum AppBenchSpecDeletionPolicy {
 }
 
 /**
- * When the node pulls the image. By default: `Always` for a floating tag, `IfNotPresent` otherwise.
+ * When the node pulls the image. By default: `Always` for a floating tag whose digest is not known, `IfNotPresent` otherwise.
  *
  * @schema AppBenchSpecImagePullPolicy
  */

@@ -497,6 +497,10 @@ export interface AppBenchStatus extends CommonStatus {
   readonly ids?: string;
   /** The image that the bench's own pods run. Another one is rolled out when no Shared site is open on this one any more. */
   readonly image?: string;
+  /** The image that the bench's own pods ran before `image`, for the way back. */
+  readonly previousImage?: string;
+  /** What the image of the spec refers to: all pods of the bench and of its sites run this content. */
+  readonly imageDigest?: ImageDigest;
   /** Where the images of the bench and of its sites have their assets. */
   readonly assets?: BenchAssets;
   /** The current upgrade of the sites; not set when there is none. */
@@ -524,6 +528,19 @@ export interface AppBenchStatus extends CommonStatus {
   readonly workers?: readonly QueueWorkersStatus[];
   /** What was set of `spec.siteConfig`. */
   readonly siteConfig?: SiteConfigStatus;
+}
+
+/** The digest of an image, as the pod of the init Job had it. */
+export interface ImageDigest {
+  /** The image as the spec named it. */
+  readonly image: string;
+  /** Not set where the container runtime named none that a registry has: pods run what `image` refers to.
+   * @pattern ^sha256:[a-f0-9]{64}$ */
+  readonly digest?: string;
+  /** The value of `spec.image.refresh` that it answers. */
+  readonly refresh?: string;
+  /** The run of the init Job that found it. */
+  readonly init: string;
 }
 
 /** Where images have their assets. */

@@ -19,18 +19,24 @@ export interface ConfigurationProps {
   readonly configuration: ConfigurationSync | undefined;
   /** The variables that name a site. */
   readonly env: readonly k8s.EnvVar[];
+  /** Why the Job cannot run yet. @default it can */
+  readonly blocked?: string | undefined;
 }
 
 /** The Job that sets the declared keys; none where they are known to be as declared. */
 export function addConfigurationJob(
   chart: Chart,
-  { bench, owner, configuration, env }: ConfigurationProps,
+  { bench, owner, configuration, env, blocked }: ConfigurationProps,
 ): void {
   if (configuration?.run === undefined) return;
   const { run, job, entries, login, wasSet } = configuration;
   const sources = [...entries.flatMap(sourceOf), ...loginFiles(login?.sso).map(sourceOfLogin)];
   // A site keeps its traffic while its keys are compared. An init Job may fail for lack of a key.
-  const stage = new Stage(chart, 'configuration', { advisory: true, afterFailure: wasSet });
+  const stage = new Stage(chart, 'configuration', {
+    advisory: true,
+    afterFailure: wasSet,
+    blocked,
+  });
   new FrappeJob(stage, 'job', {
     bench,
     owner,

@@ -113,7 +113,7 @@ export function modelOfValid(
     name,
     namespace,
     metadataKeys: metadataKeysOf(bench),
-    image: frappeImage(spec),
+    image: frappeImage(bench),
     security: resolveSecurity(spec.security, settings, assignsIds(reader), status?.ids),
     apps: resolveApps(bench).apps,
     queuePrefix: `${namespace}.${name}`,

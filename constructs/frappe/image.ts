@@ -1,4 +1,5 @@
 import type { AppBenchSpec } from '../api/bench.js';
+import { recordedDigest, type ImageSource } from './image-digest.js';
 
 /** The only official image that runs a bench. Source: frappe_docker. */
 export const REPOSITORY = 'frappe/erpnext';
@@ -11,13 +12,25 @@ export interface FrappeImage {
   readonly pullSecrets: readonly string[];
 }
 
-export function frappeImage(spec: Pick<AppBenchSpec, 'frameworkVersion' | 'image'>): FrappeImage {
-  const tag = spec.image?.tag ?? spec.frameworkVersion;
-  const digest = spec.image?.digest;
-  return imageNamed(
-    `${spec.image?.repository ?? REPOSITORY}:${tag}${digest ? `@${digest}` : ''}`,
-    spec,
-  );
+/** The image as the spec names it. */
+export function requestedImage({
+  image,
+  frameworkVersion,
+}: Pick<AppBenchSpec, 'frameworkVersion' | 'image'>): string {
+  const digest = image?.digest === undefined ? '' : `@${image.digest}`;
+  return `${image?.repository ?? REPOSITORY}:${image?.tag ?? frameworkVersion}${digest}`;
+}
+
+/** The image of the spec, by the digest that is recorded for it. */
+export function frappeImage(bench: ImageSource): FrappeImage {
+  const requested = requestedImage(bench.spec);
+  const digest = recordedDigest(bench, requested)?.digest;
+  return imageNamed(withDigest(requested, digest), bench.spec);
+}
+
+/** As a spec with this digest names it: so the way back is the same text. */
+export function withDigest(reference: string, digest: string | undefined): string {
+  return digest === undefined ? reference : `${reference}@${digest}`;
 }
 
 /**

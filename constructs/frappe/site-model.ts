@@ -177,6 +177,7 @@ export function bareBench(bench: AppBench): AppBench {
     status: defined({
       ids: status?.ids,
       assets: status?.assets,
+      imageDigest: status?.imageDigest,
       siteConfig: restartOnly(status?.siteConfig),
     }),
   };

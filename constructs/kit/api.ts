@@ -70,7 +70,12 @@ export interface Image {
    * @maxLength 71
    * @pattern ^sha256:[a-f0-9]{64}$ */
   readonly digest?: string;
-  /** When the node pulls the image. By default: `Always` for a floating tag, `IfNotPresent` otherwise. */
+  /** Asks for what the tag refers to now: another value, such as a date, is an upgrade to it. Without one, and while the value stays, pods run the content that was pulled first.
+   * @minLength 1
+   * @maxLength 63
+   * @pattern ^[A-Za-z0-9]([A-Za-z0-9:._+-]*[A-Za-z0-9])?$ */
+  readonly refresh?: string;
+  /** When the node pulls the image. By default: `Always` for a floating tag whose digest is not known, `IfNotPresent` otherwise. */
   readonly pullPolicy?: 'Always' | 'IfNotPresent' | 'Never';
   /** Secrets of type `kubernetes.io/dockerconfigjson` to pull with.
    * @maxItems 16

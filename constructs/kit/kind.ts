@@ -198,6 +198,8 @@ export interface JobRun {
   readonly exitCode: number | undefined;
   /** The termination message of that pod, at most 4096 bytes; undefined if the pod was deleted. */
   readonly message: string | undefined;
+  /** `imageID` of that pod's container: what ran, as the container runtime names it. */
+  readonly imageId?: string;
 }
 
 export interface Observation<R extends Resource, F> extends ChartProps<R, F> {

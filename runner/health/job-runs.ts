@@ -1,4 +1,5 @@
 import { gunzipSync } from 'node:zlib';
+import { defined } from '../../constructs/kit/json/defined.js';
 import type { JobRun } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
@@ -9,11 +10,15 @@ import { ownedPods, readPod } from './owned-pods.js';
 interface Ended {
   readonly exitCode: number;
   readonly message?: string;
+  readonly imageId?: string;
 }
 
 interface PodObject extends KubeObject {
   readonly status?: {
-    readonly containerStatuses?: readonly { readonly state?: { readonly terminated?: Ended } }[];
+    readonly containerStatuses?: readonly {
+      readonly imageID?: string;
+      readonly state?: { readonly terminated?: Omit<Ended, 'imageId'> };
+    }[];
   };
 }
 
@@ -62,6 +67,7 @@ export class JobRuns {
       completionTime: job.job?.completionTime,
       exitCode: ended.get(job)?.exitCode,
       message: ended.get(job)?.message,
+      ...defined({ imageId: ended.get(job)?.imageId }),
     }));
   }
 
@@ -88,10 +94,11 @@ export class JobRuns {
     const pods = await ownedPods(this.client, owner, `controller-uid=${uid}`);
     for (const metadata of pods.slice(0, READ)) {
       const pod = await readPod<PodObject>(this.client, namespace, metadata);
-      const terminated = pod?.status?.containerStatuses?.[0]?.state?.terminated;
+      const container = pod?.status?.containerStatuses?.[0];
+      const terminated = container?.state?.terminated;
       if (terminated) {
         const { exitCode, message } = terminated;
-        return { ended: { exitCode, ...(message === undefined ? {} : { message }) } };
+        return { ended: { exitCode, ...defined({ message, imageId: container.imageID }) } };
       }
     }
     if (pods.length === 0) return { ended: undefined };
@@ -101,18 +108,17 @@ export class JobRuns {
 }
 
 /** Long messages are compressed: `gz:` and the base64 of the gzip. */
-function unpacked({ exitCode, message }: Ended): Ended {
-  if (!message?.startsWith('gz:'))
-    return message === undefined ? { exitCode } : { exitCode, message };
+function unpacked({ message, ...ended }: Ended): Ended {
+  if (!message?.startsWith('gz:')) return { ...ended, ...defined({ message }) };
   const packed = Buffer.from(message.slice(3), 'base64');
   try {
     return {
-      exitCode,
+      ...ended,
       message: gunzipSync(packed, { maxOutputLength: UNPACKED_BYTES }).toString(),
     };
   } catch {
     // The kubelet truncates messages if the containers of a pod write too much together.
-    return { exitCode };
+    return ended;
   }
 }
 

@@ -48,7 +48,7 @@ export interface Observed {
   readonly replicas?: Readonly<
     Record<string, { readonly desired: number; readonly current: number }>
   >;
-  /** What Jobs have left, as `Observation.runs`. @default nothing */
+  /** What Jobs have left, as `Observation.runs`. @default that of the init Job of a bench, with a digest */
   readonly runs?: readonly JobRun[];
   /** What the HTTP checks found. @default all pass */
   readonly probes?: readonly ProbeResult[];

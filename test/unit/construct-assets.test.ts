@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { requestedImage } from '../../constructs/frappe/image.js';
 import { assetsOf, knowsAssets, printingCondition } from '../../constructs/kinds/bench/assets.js';
 import type { AppBench, BenchAssets } from '../../constructs/api/bench.js';
 import type { BenchInputs } from '../../constructs/kinds/bench/resolve.js';
@@ -27,29 +28,33 @@ function observed(
     child: () => ({ health: { state, message: '' } }),
   } as unknown as Observation<AppBench, BenchInputs>;
 }
+/** With the image as the spec names it. */
+const assetsIn = (observation: Observation<AppBench, BenchInputs>): BenchAssets | undefined =>
+  assetsOf(observation, requestedImage(observation.resource.spec));
+
 const result = (more = ''): string =>
   `app-operator: Succeeded: {"apps": {"frappe": "15.44.2"}${more}}`;
 const IN_SITES = result(', "assets": "sites"');
 
 suite('where an image has its assets', () => {
   test('is known from the result of the init Job', () => {
-    assert.deepEqual(assetsOf(observed(OLD, undefined, IN_SITES)), { image: OLD, inSites: [OLD] });
-    assert.deepEqual(assetsOf(observed(NEW, undefined, result())), { image: NEW, inSites: [] });
+    assert.deepEqual(assetsIn(observed(OLD, undefined, IN_SITES)), { image: OLD, inSites: [OLD] });
+    assert.deepEqual(assetsIn(observed(NEW, undefined, result())), { image: NEW, inSites: [] });
   });
   test('is kept for the images before, which pods still run while sites are upgraded', () => {
     const before = { image: OLD, inSites: [OLD] };
-    assert.deepEqual(assetsOf(observed(NEW, before, result())), { image: NEW, inSites: [OLD] });
+    assert.deepEqual(assetsIn(observed(NEW, before, result())), { image: NEW, inSites: [OLD] });
   });
   test('is not read again, and not before the Job has ended', () => {
     const before = { image: OLD, inSites: [OLD] };
-    assert.equal(assetsOf(observed(OLD, before, result())), before);
-    assert.equal(assetsOf(observed(NEW, before, IN_SITES, 'InProgress')), before);
+    assert.equal(assetsIn(observed(OLD, before, result())), before);
+    assert.equal(assetsIn(observed(NEW, before, IN_SITES, 'InProgress')), before);
     assert.equal(knowsAssets(observed(OLD, before, undefined).resource), true);
     assert.equal(knowsAssets(observed(NEW, before, undefined).resource), false);
   });
   test('is as in newer images without a result', () => {
     for (const message of [undefined, 'killed', 'app-operator: Succeeded: {broken}']) {
-      assert.deepEqual(assetsOf(observed(OLD, undefined, message)), { image: OLD, inSites: [] });
+      assert.deepEqual(assetsIn(observed(OLD, undefined, message)), { image: OLD, inSites: [] });
     }
   });
 });
@@ -58,15 +63,15 @@ suite('programs that print, and that the image lacks', () => {
   const LACKING = result(', "missing": ["wkhtmltopdf", "Chromium"]');
   test('are known from the same result, until there is another image', () => {
     const missing = ['wkhtmltopdf', 'Chromium'];
-    const found = assetsOf(observed(OLD, undefined, LACKING));
+    const found = assetsIn(observed(OLD, undefined, LACKING));
     assert.deepEqual(found, { image: OLD, inSites: [], missing });
-    assert.deepEqual(assetsOf(observed(OLD, found, undefined)), found);
-    assert.deepEqual(assetsOf(observed(NEW, found, result())), { image: NEW, inSites: [] });
+    assert.deepEqual(assetsIn(observed(OLD, found, undefined)), found);
+    assert.deepEqual(assetsIn(observed(NEW, found, result())), { image: NEW, inSites: [] });
   });
   test('are in a condition', () => {
     assert.deepEqual(printingCondition(undefined), []);
     assert.deepEqual(printingCondition({ image: OLD, inSites: [] }), []);
-    const [condition, ...others] = printingCondition(assetsOf(observed(OLD, undefined, LACKING)));
+    const [condition, ...others] = printingCondition(assetsIn(observed(OLD, undefined, LACKING)));
     assert.deepEqual(others, []);
     assert.deepEqual([condition?.type, condition?.status], ['Printing', 'False']);
     assert.equal(

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { frappeImage, isSupported } from '../../constructs/frappe/image.js';
+import type { AppBench } from '../../constructs/api/bench.js';
+import { frappeImage, type FrappeImage, isSupported } from '../../constructs/frappe/image.js';
 
-type Spec = Parameters<typeof frappeImage>[0];
+type Spec = Pick<AppBench['spec'], 'frameworkVersion' | 'image'>;
+const imageOf = (spec: Spec): FrappeImage => frappeImage({ spec: spec as AppBench['spec'] });
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
@@ -60,11 +62,11 @@ const IMAGES: readonly (readonly [
 suite('the image of the framework', () => {
   for (const [reason, spec, reference, pullPolicy] of IMAGES) {
     test(reason, () => {
-      assert.deepEqual(frappeImage(spec), { reference, pullPolicy, pullSecrets: [] });
+      assert.deepEqual(imageOf(spec), { reference, pullPolicy, pullSecrets: [] });
     });
   }
   test('is pulled with the secrets of the spec', () => {
-    const { pullSecrets } = frappeImage({
+    const { pullSecrets } = imageOf({
       frameworkVersion: 'version-15',
       image: { pullSecrets: [{ name: 'a' }, { name: 'b' }] },
     });

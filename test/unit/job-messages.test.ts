@@ -231,7 +231,10 @@ suite('what is read of a report', () => {
     } as unknown as Parameters<typeof assetsOf>[0];
     const name = observation.resource.metadata.name;
     const own = { ...observation, runs: [{ ...run, name: `${name}-init`, message: report }] };
-    assert.deepEqual(assetsOf(own)?.missing, ['wkhtmltopdf', 'Chromium']);
+    assert.deepEqual(assetsOf(own, 'frappe/erpnext:v15.50.0')?.missing, [
+      'wkhtmltopdf',
+      'Chromium',
+    ]);
   });
 
   test('backups that are sound are kept, also beside others', () => {

@@ -56,6 +56,18 @@ const RUNNING = { containerStatuses: [{ state: {} }] };
 const A = aJob('a', '2026-01-01T00:00:00Z', 'Complete');
 
 describe('the runs of Jobs', () => {
+  test('have what the runtime names as the image of the last pod, also beside a long message', async () => {
+    const imageID = `docker.io/frappe/erpnext@sha256:${'a'.repeat(64)}`;
+    const packed = `gz:${gzipSync('long').toString('base64')}`;
+    const terminated = { exitCode: 0, message: packed };
+    const api = new PodApi([
+      aPod('a', '2026-01-01T00:00:00Z', {
+        containerStatuses: [{ imageID, state: { terminated } }],
+      }),
+    ]);
+    const [run] = await new JobRuns(api).of([A]);
+    assert.deepEqual([run?.message, run?.imageId], ['long', imageID]);
+  });
   test('are listed newest first, the two newest ended ones with their termination messages', async () => {
     const api = new PodApi([
       aPod('a', '2026-01-01T00:00:00Z', ended(0, 'a')),

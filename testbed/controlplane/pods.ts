@@ -51,16 +51,18 @@ export function holdPods({ api }: Cluster, labels: Labels): Promise<Interference
 }
 
 /**
- * Completes pods of Jobs with these labels with a termination message, until `release`. Once the
+ * Completes pods of Jobs with these labels with a termination message, and with what the container
+ * runtime names as their image, until `release`. Once the
  * promise resolves, every new pod completes so; completed pods do not change.
  */
 export function completePods(
   { api }: Cluster,
   labels: Labels,
   message: string,
+  imageID = '',
 ): Promise<Interference> {
   const name = `complete-${randomUUID().slice(0, 8)}`;
-  const variables = { message };
+  const variables = { message, imageID };
   return interfere(api, { name, file: 'pod-complete.yaml', matchLabels: labels, variables });
 }
 

@@ -13,20 +13,22 @@ const PROGRAM = /^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,62}$/;
 const MOST_PROGRAMS = 8;
 
 /** Whether the init Job has reported where the bench's image has its assets. */
-export function knowsAssets({ spec, status }: AppBench): boolean {
-  return status?.assets?.image === frappeImage(spec).reference;
+export function knowsAssets(bench: AppBench): boolean {
+  return bench.status?.assets?.image === frappeImage(bench).reference;
 }
 
-/** Where images have their assets, with the result of the init Job for the bench's image. */
-export function assetsOf({
-  resource,
-  runs,
-  child,
-}: Observation<AppBench, BenchInputs>): BenchAssets | undefined {
+/**
+ * Where images have their assets, with the result of the init Job for the bench's image.
+ * @param image the bench's image, by the digest that the Job has found
+ */
+export function assetsOf(
+  { resource, runs, child }: Observation<AppBench, BenchInputs>,
+  image: string,
+): BenchAssets | undefined {
   const before = resource.status?.assets;
   const { init } = benchNames(resource.metadata.name);
-  if (knowsAssets(resource) || child('Job', init)?.health.state !== 'Ready') return before;
-  const image = frappeImage(resource.spec).reference;
+  const isKnown = before?.image === image;
+  if (isKnown || child('Job', init)?.health.state !== 'Ready') return before;
   const others = (before?.inSites ?? []).filter((other) => other !== image);
   // Without its result, as after the deletion of its pod, the image counts as a newer one.
   const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');

@@ -46,7 +46,6 @@ export class BenchChart extends Chart {
     const { spec } = resource;
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
-    const configHash = benchConfigHash(model, inputs.data.redisVersion);
 
     if (!model.redis.external) {
       const passwords = new Stage(this, 'passwords', { waitForReady: true });
@@ -92,13 +91,25 @@ export class BenchChart extends Chart {
 
     new BenchNetwork(foundation, 'network', { ...common, databases: inputs.data.databases });
 
+    this.framework(resource, inputs);
+  }
+
+  /** What runs the image of the framework: the init Job first. */
+  private framework(resource: AppBench, inputs: BenchInputs): void {
+    const { model, configuration, awaitsDigest } = inputs;
+    const common = { bench: model, owner: resource };
     const init = new Stage(this, 'init', { waitForReady: true });
-    new BenchInit(init, 'init', { ...common, configHash, runAgain: inputs.runAgain });
-
-    addConfigurationJob(this, { ...common, configuration: inputs.configuration, env: [] });
-
+    new BenchInit(init, 'init', {
+      ...common,
+      run: inputs.init,
+      pulls: awaitsDigest && resource.spec.image?.refresh !== undefined,
+    });
+    const blocked = awaitsDigest
+      ? `waiting for the digest of image ${model.image.reference}`
+      : undefined;
+    addConfigurationJob(this, { ...common, configuration, env: [], blocked });
     const workloads = new Stage(this, 'workloads', {
-      blocked: configurationBlock(inputs.configuration),
+      blocked: blocked ?? configurationBlock(configuration),
     });
     this.workloads(workloads, resource, inputs);
   }

@@ -6,6 +6,7 @@ import { mergeStatus, type StatusPart } from '../../frappe/tree-status.js';
 import { fieldsIgnored } from '../../frappe/without-effect.js';
 import type { ConditionResult } from '../../kit/condition.js';
 import type { StatusResult, Observation } from '../../kit/kind.js';
+import { digestCondition, imageFields, observedImage, type ObservedImage } from './image.js';
 import { benchNames } from '../../kit/names.js';
 import type { AppBench } from '../../api/bench.js';
 import { assetsOf, printingCondition } from './assets.js';
@@ -19,6 +20,7 @@ import { upgradeCondition, upgradeStatus } from './upgrade.js';
 /** The status of a bench: its phase, and what each part adds, in the order of the conditions. */
 export function evaluateBench(observation: Observation<AppBench, BenchInputs>): StatusResult {
   const { inputs, resource } = observation;
+  const image = observedImage(observation);
   return mergeStatus(evaluateBenchPhase(observation), [
     { fields: benchFields(observation) },
     { conditions: versionCondition(resource) },
@@ -26,9 +28,9 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
     evaluateScaling(observation),
     { conditions: databaseCondition(inputs.data.databaseFailure) },
     { conditions: metricsCondition(observation) },
-    evaluateAssets(observation),
+    evaluateAssets(observation, image),
     evaluateConfiguration(observation, inputs.configuration),
-    evaluateUpgrade(observation),
+    evaluateUpgrade(observation, image),
   ]);
 }
 
@@ -40,6 +42,8 @@ function benchFields({ inputs, resource }: Observation<AppBench, BenchInputs>) {
     ids: resource.status?.ids ?? effectiveIds(model.security),
     assets: undefined,
     image: undefined,
+    previousImage: undefined,
+    imageDigest: undefined,
     upgrade: undefined,
     apps: model.apps,
     ignoredApps: resolveApps(resource).ignored,
@@ -48,8 +52,11 @@ function benchFields({ inputs, resource }: Observation<AppBench, BenchInputs>) {
 }
 
 /** Where the image has its assets, and whether it prints. */
-function evaluateAssets(observation: Observation<AppBench, BenchInputs>): StatusPart {
-  const assets = assetsOf(observation);
+function evaluateAssets(
+  observation: Observation<AppBench, BenchInputs>,
+  { reference }: ObservedImage,
+): StatusPart {
+  const assets = assetsOf(observation, reference);
   const known = observation.inputs.model.assetsInSites;
   return {
     conditions: printingCondition(assets),
@@ -59,18 +66,24 @@ function evaluateAssets(observation: Observation<AppBench, BenchInputs>): Status
 }
 
 /** The image of the bench's own pods, and the upgrade of its sites. */
-function evaluateUpgrade(observation: Observation<AppBench, BenchInputs>): StatusPart {
-  const { inputs, resource, child } = observation;
-  const { upgrade } = inputs;
-  const { init } = benchNames(resource.metadata.name);
-  const prepared = child('Job', init)?.health.state === 'Ready';
+function evaluateUpgrade(
+  observation: Observation<AppBench, BenchInputs>,
+  image: ObservedImage,
+): StatusPart {
+  const { upgrade, awaitsDigest } = observation.inputs;
+  const { prepared, digest } = image;
   const isOpen = upgrade !== undefined && upgrade.done < upgrade.all;
   return {
-    conditions: isOpen ? [upgradeCondition(upgrade, prepared)] : [],
+    conditions: [
+      ...digestCondition(image),
+      ...(isOpen ? [upgradeCondition(upgrade, prepared)] : []),
+    ],
     fields: {
-      image: imageOf(observation, prepared),
+      ...imageFields(observation, image),
+      imageDigest: digest,
       upgrade: upgrade && upgradeStatus(upgrade, prepared),
     },
+    reconcileAgain: awaitsDigest && digest?.init === observation.inputs.init,
   };
 }
 
@@ -84,16 +97,6 @@ function metricsCondition({
   if (!resource.spec.metrics.enabled || health?.state !== 'Failed') return [];
   const message = `Deployment ${metrics}: ${health.message}`;
   return [{ type: 'Metrics', status: 'False', reason: 'ExporterFailed', message }];
-}
-
-/** The image of the bench's own pods: a new one is rolled out after the init Job. */
-function imageOf(
-  { resource, inputs }: Observation<AppBench, BenchInputs>,
-  prepared: boolean,
-): string {
-  const wanted = inputs.model.image.reference;
-  const before = resource.status?.image ?? wanted;
-  return prepared ? (inputs.upgrade?.keptImage ?? wanted) : before;
 }
 
 function versionCondition({ spec }: AppBench): readonly ConditionResult[] {

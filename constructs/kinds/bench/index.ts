@@ -55,7 +55,7 @@ export const bench: Kind<AppBench, BenchInputs> = {
   detects: used.detects,
   references: [],
   reasons: benchReasons,
-  durableStatus: ['upgrade', 'ids', 'assets', 'siteConfig'],
+  durableStatus: ['upgrade', 'ids', 'imageDigest', 'assets', 'siteConfig'],
   durableOnChange: ['image'],
   // A claim of the user's own is not written to.
   recordedIn: ({ metadata, spec }) =>
@@ -68,9 +68,9 @@ export const bench: Kind<AppBench, BenchInputs> = {
   podFields: benchPodFields,
   normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
   chart: (scope, id, props) => new BenchChart(scope, id, props),
-  // Only until it is known where the image has its assets, or that the keys are set.
+  // Only until the image's digest and assets are known, or that the keys are set.
   readsRuns: ({ resource, inputs }) =>
-    !knowsAssets(resource) || inputs.configuration?.run !== undefined,
+    inputs.awaitsDigest || !knowsAssets(resource) || inputs.configuration?.run !== undefined,
   probes: () => [],
   evaluate: evaluateBench,
   cleanup: {

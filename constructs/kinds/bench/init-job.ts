@@ -2,9 +2,12 @@ import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../../frappe/bench-model.js';
 import { SOCKETIO_PORT } from '../../kit/constants.generated.js';
+import { requestedImage, type FrappeImage } from '../../frappe/image.js';
+import { refreshOf } from '../../frappe/image-digest.js';
 import { FrappeJob } from '../../frappe/job.js';
 import { jobCommand, secretEnv } from '../../frappe/pod.js';
 import { queueDeclarations } from '../../frappe/worker.js';
+import { runAgainOf } from '../../kit/annotations.js';
 import { hashOf } from '../../kit/json/hash.js';
 import { benchNames } from '../../kit/names.js';
 import type { AppBench } from '../../api/bench.js';
@@ -12,28 +15,25 @@ import type { AppBench } from '../../api/bench.js';
 export interface BenchInitProps {
   readonly bench: BenchModel;
   readonly owner: AppBench;
-  /** Hash of what the pods read at their start; the Job runs again when it changes. */
-  readonly configHash: string;
-  /** With another value the Job runs again. */
-  readonly runAgain: string | undefined;
+  /** Hash of what the Job is created to do, see `benchInitRun`. */
+  readonly run: string;
+  /** Whether the node must ask the registry what the image refers to now. */
+  readonly pulls: boolean;
 }
 
 /**
  * The Job that prepares the shared volume for the image: apps.txt, assets, common configuration.
  */
 export class BenchInit extends Construct {
-  constructor(
-    scope: Construct,
-    id: string,
-    { bench, owner, configHash, runAgain }: BenchInitProps,
-  ) {
+  constructor(scope: Construct, id: string, { bench, owner, run, pulls }: BenchInitProps) {
     super(scope, id);
+    const image: FrappeImage = pulls ? { ...bench.image, pullPolicy: 'Always' } : bench.image;
     new FrappeJob(this, 'job', {
-      bench,
+      bench: { ...bench, image },
       owner,
       name: benchNames(bench.name).init,
       component: 'init',
-      run: benchInitRun(bench, configHash, runAgain),
+      run,
       container: {
         name: 'init',
         command: jobCommand('bench_init.py'),
@@ -64,18 +64,26 @@ function commonConfig({ queuePrefix, workers, schedulerTickSeconds }: BenchModel
   };
 }
 
-/** Hash of what the init Job is created to do. */
+/**
+ * Hash of what the init Job is created to do. The image is as the spec names it: the digest that the
+ * Job finds must not make it run again.
+ */
 export function benchInitRun(
+  resource: AppBench,
   bench: BenchModel,
-  configHash: string,
-  runAgain: string | undefined,
+  redisVersion: string | undefined,
 ): string {
+  const requested = requestedImage(resource.spec);
   const tick = bench.schedulerTickSeconds;
+  const refresh = refreshOf(resource, requested);
+  const runAgain = runAgainOf(resource);
+  const image = { ...bench.image, reference: requested };
   return hashOf([
-    configHash,
+    benchConfigHash({ ...bench, image }, redisVersion),
     bench.apps,
     ...(tick === undefined ? [] : [{ tick }]),
     ...(runAgain === undefined ? [] : [{ runAgain }]),
+    ...(refresh === undefined ? [] : [{ refresh }]),
   ]);
 }
 

@@ -1,5 +1,6 @@
 import { evaluatePhase, type PhaseResult } from '../../frappe/tree-status.js';
 import type { Observation } from '../../kit/kind.js';
+import { requestedImage } from '../../frappe/image.js';
 import { benchNames } from '../../kit/names.js';
 import type { AppBench } from '../../api/bench.js';
 import type { BenchInputs } from './resolve.js';
@@ -7,7 +8,24 @@ import type { UpgradePlan } from './upgrade.js';
 
 /** The phase of a bench, and its condition `Ready`. */
 export function evaluateBenchPhase(observation: Observation<AppBench, BenchInputs>): PhaseResult {
-  return onPreviousImage(evaluatePhase(withoutMetrics(observation)), observation.inputs.upgrade);
+  const evaluated = evaluatePhase(withoutMetrics(observation));
+  return onPreviousImage(withPullAdvice(evaluated, observation), observation.inputs.upgrade);
+}
+
+/** As the kubelet says that it cannot pull an image. */
+const NOT_PULLED = /\b(?:ErrImagePull|ImagePullBackOff)\b/;
+
+/** A registry deletes content that no tag refers to any more: then no new pod can pull it by its digest. */
+function withPullAdvice(
+  evaluated: PhaseResult,
+  { resource, inputs }: Observation<AppBench, BenchInputs>,
+): PhaseResult {
+  const { ready } = evaluated;
+  const isPinned = inputs.model.image.reference !== requestedImage(resource.spec);
+  if (ready.status === 'True' || !isPinned || !NOT_PULLED.test(ready.message)) return evaluated;
+  const advice = 'if the registry no longer has this digest, set another spec.image.refresh';
+  const message = `${ready.message}; ${advice}: docs/images.md#when-a-digest-is-gone`;
+  return { ...evaluated, ready: { ...ready, message } };
 }
 
 /** The bench without its exporter, which only Prometheus needs. */

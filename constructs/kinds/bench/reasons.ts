@@ -13,6 +13,7 @@ export const benchReasons = {
   DatabaseUnsupported: 'failure',
   ExporterFailed: 'failure',
   ProgramMissing: 'failure',
+  DigestUnknown: 'failure',
   UntestedVersion: 'invalid',
   SitesMigrating: 'progress',
   SitesFailed: 'failure',

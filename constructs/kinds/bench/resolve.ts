@@ -2,13 +2,14 @@ import type { AppBench } from '../../api/bench.js';
 import { syncConfiguration, type ConfigurationSync } from '../../configuration/sync.js';
 import { modelOfValid, type BenchModel } from '../../frappe/bench-model.js';
 import { databaseOperatorServer } from '../../frappe/database-operator-server.js';
-import { runAgainOf } from '../../kit/annotations.js';
+import { requestedImage } from '../../frappe/image.js';
+import { awaitsDigest } from '../../frappe/image-digest.js';
 import { COMMON_CONFIG_FILE } from '../../kit/constants.generated.js';
 import { refuse } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { benchNames } from '../../kit/names.js';
 import { requireReferences, resolveData, type BenchData } from './data.js';
-import { benchConfigHash, benchInitRun } from './init-job.js';
+import { benchInitRun } from './init-job.js';
 import { benchRefusals } from './refusals.js';
 import { resolveSites, type BenchSites } from './routed-sites.js';
 import { resolveUpgrade, type UpgradePlan } from './upgrade.js';
@@ -24,8 +25,10 @@ export interface BenchInputs {
   readonly upgrade: UpgradePlan | undefined;
   /** Why only the passwords can be created yet. */
   readonly blockedReason: string | undefined;
-  /** With another value the init Job runs again. */
-  readonly runAgain: string | undefined;
+  /** What the init Job is created to do. */
+  readonly init: string;
+  /** Whether that Job finds out what the image refers to: until then no pod runs it. */
+  readonly awaitsDigest: boolean;
   /** The keys of common_site_config.json that the spec declares; undefined where it never did. */
   readonly configuration: ConfigurationSync | undefined;
 }
@@ -36,6 +39,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
   requireReferences(bench, reader);
   const model = modelOf(bench, reader);
   const data = resolveData(bench, model, reader);
+  const init = benchInitRun(bench, model, data.redisVersion);
   const missing = data.redisVersion === undefined ? benchNames(model.name).redisSecret : undefined;
   return {
     model,
@@ -44,8 +48,9 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
     workloads: resolveWorkloads(bench, model, reader),
     upgrade: resolveUpgrade(bench, model, reader),
     blockedReason: missing === undefined ? undefined : `waiting for Secret ${missing}`,
-    runAgain: runAgainOf(bench),
-    configuration: configurationOf(bench, model, data.redisVersion, reader),
+    init,
+    awaitsDigest: awaitsDigest(bench, requestedImage(bench.spec), init),
+    configuration: configurationOf(bench, model, init, reader),
   };
 }
 
@@ -58,7 +63,7 @@ function modelOf(bench: AppBench, reader: ClusterReader): BenchModel {
 function configurationOf(
   bench: AppBench,
   model: BenchModel,
-  version: string | undefined,
+  init: string,
   reader: ClusterReader,
 ): BenchInputs['configuration'] {
   const { configuration: job, init: initJob } = benchNames(model.name);
@@ -68,7 +73,7 @@ function configurationOf(
       file: COMMON_CONFIG_FILE,
       job,
       initJob,
-      init: benchInitRun(model, benchConfigHash(model, version), runAgainOf(bench)),
+      init,
     },
     reader,
   );

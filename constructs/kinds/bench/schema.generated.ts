@@ -65,10 +65,18 @@ export const spec: Schema = {
           pattern: '^sha256:[a-f0-9]{64}$',
           maxLength: 71,
         },
+        refresh: {
+          type: 'string',
+          description:
+            'Asks for what the tag refers to now: another value, such as a date, is an upgrade to it. Without one, and while the value stays, pods run the content that was pulled first.',
+          pattern: '^[A-Za-z0-9]([A-Za-z0-9:._+-]*[A-Za-z0-9])?$',
+          minLength: 1,
+          maxLength: 63,
+        },
         pullPolicy: {
           type: 'string',
           description:
-            'When the node pulls the image. By default: `Always` for a floating tag, `IfNotPresent` otherwise.',
+            'When the node pulls the image. By default: `Always` for a floating tag whose digest is not known, `IfNotPresent` otherwise.',
           enum: ['Always', 'IfNotPresent', 'Never'],
         },
         pullSecrets: {
@@ -2432,6 +2440,30 @@ export const status: Schema = {
       type: 'string',
       description:
         "The image that the bench's own pods run. Another one is rolled out when no Shared site is open on this one any more.",
+    },
+    previousImage: {
+      type: 'string',
+      description: "The image that the bench's own pods ran before `image`, for the way back.",
+    },
+    imageDigest: {
+      type: 'object',
+      description:
+        'What the image of the spec refers to: all pods of the bench and of its sites run this content.',
+      required: ['image', 'init'],
+      properties: {
+        image: { type: 'string', description: 'The image as the spec named it.' },
+        digest: {
+          type: 'string',
+          description:
+            'Not set where the container runtime named none that a registry has: pods run what `image` refers to.',
+          pattern: '^sha256:[a-f0-9]{64}$',
+        },
+        refresh: {
+          type: 'string',
+          description: 'The value of `spec.image.refresh` that it answers.',
+        },
+        init: { type: 'string', description: 'The run of the init Job that found it.' },
+      },
     },
     assets: {
       type: 'object',

@@ -1,4 +1,5 @@
 import { ignoredAppsProblem } from '../../frappe/apps.js';
+import { needsDigest } from '../../frappe/image-digest.js';
 import type { Problem } from '../../kit/errors.js';
 import type { AppBench } from '../../api/bench.js';
 
@@ -17,6 +18,7 @@ export function fieldsWithoutEffect(bench: AppBench): readonly Problem[] {
           },
         ]
       : []),
+    ...refreshWithoutEffect(bench),
     ...(bench.spec.componentPodTemplates?.['redis'] && bench.spec.redisConfig?.external
       ? [
           {
@@ -34,4 +36,11 @@ export function fieldsWithoutEffect(bench: AppBench): readonly Problem[] {
         ]
       : []),
   ];
+}
+
+function refreshWithoutEffect({ spec }: AppBench): readonly Problem[] {
+  if (spec.image?.refresh === undefined || needsDigest(spec)) return [];
+  const message =
+    'has no effect with image.digest, or with pullPolicy Never: nothing is pulled by a tag';
+  return [{ path: 'spec.image.refresh', message }];
 }

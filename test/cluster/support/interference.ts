@@ -28,8 +28,9 @@ export function completePods(
   { controlPlane }: Cluster,
   labels: Labels,
   message: string,
+  imageID?: string,
 ): Promise<Interference> {
-  return inTurn(() => pods.completePods(controlPlane, labels, message));
+  return inTurn(() => pods.completePods(controlPlane, labels, message, imageID));
 }
 
 const released = new WeakSet<Interference>();
