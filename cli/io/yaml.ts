@@ -13,6 +13,25 @@ const RESERVED: ScalarTag = {
   resolve: (text) => text,
 };
 
+/**
+ * What a terminal obeys or does not show: controls, those of the direction of text, and what has no width.
+ * Line breaks and tabs are no harm.
+ */
+const INVISIBLE = /[^\P{Cc}\n\t]|[\p{Cf}\p{Zl}\p{Zp}]/u;
+
+/** The library escapes some of them only. */
+const ESCAPED: ScalarTag = {
+  tag: 'tag:yaml.org,2002:str',
+  default: true,
+  identify: (value) => typeof value === 'string' && INVISIBLE.test(value),
+  resolve: (text) => text,
+  stringify: ({ value }) =>
+    JSON.stringify(value).replaceAll(new RegExp(INVISIBLE, 'gu'), (character) => {
+      const code = (character.codePointAt(0) ?? 0).toString(16);
+      return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
+    }),
+};
+
 /** The library writes `<<` with this tag, and so plain. */
 function isMerge(tag: Tags[number]): boolean {
   return tag === 'merge' || (typeof tag !== 'string' && tag.tag === 'tag:yaml.org,2002:merge');
@@ -28,7 +47,7 @@ export function toYaml(objects: readonly object[]): string {
       stringify(object, {
         version: '1.1',
         compat: 'core',
-        customTags: (tags) => [...tags.filter((tag) => !isMerge(tag)), RESERVED],
+        customTags: (tags) => [ESCAPED, ...tags.filter((tag) => !isMerge(tag)), RESERVED],
         lineWidth: 0,
         aliasDuplicateObjects: false,
       }),

@@ -41,7 +41,7 @@ COMMON_CONFIG_FILE = "common_site_config.json"
 
 # Keys of site_config.json and common_site_config.json that the operator owns, and the beginnings of
 # their names: `siteConfig` cannot set them.
-CONFIG_OWNED_KEYS = ("bench_id", "encryption_key", "host_name")
+CONFIG_OWNED_KEYS = ("bench_id", "encryption_key", "extra_config", "host_name")
 # These have fields of their own.
 CONFIG_FIELD_KEYS = ("scheduler_tick_interval", "workers")
 CONFIG_STATE_KEYS = ("maintenance_mode", "pause_scheduler")

@@ -224,8 +224,7 @@ class Queues:
             (name for name in current | known if self.site_of(name) is not None),
             key=lambda name: (self.site_of(name) != "", name not in current, name),
         )
-        admitted = self.names.admit(name for name in wanted if len(name) <= LONGEST_QUEUE)
-        names = [name for name in wanted if name in admitted]
+        names = sorted(self.names.admit(name for name in wanted if len(name) <= LONGEST_QUEUE))
         pipe = redis.pipeline(transaction=False)
         for name in names:
             pipe.llen(f"{QUEUE_KEY}{name}")

@@ -217,11 +217,15 @@ describe('nginx', needs('nginx'), () => {
     assert.equal((await send(1_200_000).catch(() => ({ status: 413 }))).status, 413);
   });
 
-  it('logs visitors, not probes and not the requests of socketio', async () => {
-    await on(one, '/seen-by-a-probe', { 'User-Agent': 'kube-probe/1.34' });
-    await on(`${one}:${String(SOCKETIO_ORIGIN_PORT)}`, '/seen-by-socketio?sid=secret', {});
-    await on(one, '/seen-by-a-visitor', { 'User-Agent': 'Mozilla' });
+  it('logs every request but /healthz, whatever its headers say, and no id of a session', async () => {
+    await get(nginx.port, '/healthz', { Host: one });
+    await on(one, '/seen-by-an-imitated-probe', { 'User-Agent': 'kube-probe/1.34' });
+    await on(`${one}:${String(SOCKETIO_ORIGIN_PORT)}`, '/seen-by-socketio?a=1&sid=secret&b=2', {});
+    await on(one, '/seen-by-a-visitor?sid=secret', { 'User-Agent': 'Mozilla' });
     await eventually('the line', () => nginx.log().includes('/seen-by-a-visitor'));
-    assert.doesNotMatch(nginx.log(), /seen-by-a-probe|seen-by-socketio|sid=secret/);
+    assert.match(nginx.log(), /"GET \/seen-by-an-imitated-probe HTTP/);
+    assert.match(nginx.log(), /"GET \/seen-by-socketio[?]a=1&sid=[.]{3}&b=2 HTTP/);
+    assert.match(nginx.log(), /"GET \/seen-by-a-visitor[?]sid=[.]{3} HTTP/);
+    assert.doesNotMatch(nginx.log(), /sid=secret|healthz/);
   });
 });

@@ -38,6 +38,7 @@ const CONFIGURATION: readonly (readonly [reason: string, entries: unknown, path:
   ['the login of the queue', [{ key: 'use_rq_auth', value: true }], '[0].key'],
   ['the encryption key', [{ key: 'encryption_key', value: 'x' }], '[0].key'],
   ['the host name', [{ key: 'host_name', value: 'https://x' }], '[0].key'],
+  ['a file with further keys', [{ key: 'extra_config', value: {} }], '[0].key'],
   ['maintenance', [{ key: 'maintenance_mode', value: 0 }], '[0].key'],
   ['the list of keys', [{ key: 'app_operator_keys', value: [] }], '[0].key'],
   ['a source that is neither', [{ key: 'a', valueFrom: {} }], '[0].valueFrom'],

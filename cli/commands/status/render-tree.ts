@@ -220,5 +220,5 @@ class Renderer {
 function plain(text: string): string {
   return stripVTControlCharacters(text)
     .replaceAll(/\s/g, ' ')
-    .replaceAll(/\p{Cc}/gu, '');
+    .replaceAll(/[\p{Cc}\p{Cf}]/gu, '');
 }

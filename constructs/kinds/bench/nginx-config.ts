@@ -8,7 +8,6 @@
  * `resolver.conf` and the addresses of socketio's pods, and reloads.
  */
 
-import { SOCKETIO_ORIGIN_PORT } from '../../kit/constants.generated.js';
 import {
   type NginxConfigInput,
   backend,
@@ -76,7 +75,7 @@ events {
 http {
 ${MIME_TYPES}
   default_type application/octet-stream;
-  log_format site '$remote_addr - "$request" $status $body_bytes_sent $request_time '
+  log_format site '$remote_addr - "$logged_request" $status $body_bytes_sent $request_time '
                   'host=$host site=$frappe_site upstream=$upstream_addr "$http_user_agent"';
   access_log /dev/stdout site;
   server_tokens off;
@@ -122,11 +121,10 @@ ${dollar(input)}
     '' '';
   }
 ${AGAIN}
-  # Requests of the kubelet's probes and of socketio are not logged: the latter have the id of a session in their URL.
-  map "$http_host $http_user_agent" $is_visitor {
-    default 1;
-    "~^[^ ]* kube-probe/" 0;
-    "~^[^ ]*:${SOCKETIO_ORIGIN_PORT} " 0;
+  # Every request is logged, whatever its headers say. socketio's have the id of a session in their URL.
+  map $request $logged_request {
+    default $request;
+    "~^(?<before_id>[^?]*[?](?:.*&)?sid=)[^& ]*(?<after_id>.*)$" "$before_id...$after_id";
   }
 ${trustedProxies(input)}  real_ip_header ${headerName(input.realIpHeader ?? 'X-Forwarded-For')};
   real_ip_recursive on;

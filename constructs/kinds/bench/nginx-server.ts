@@ -12,7 +12,6 @@ export function renderServer(input: NginxConfigInput): string {
   return `  server {
     listen ${port} default_server;
     listen [::]:${port} default_server;
-    access_log /dev/stdout site if=$is_visitor;
     root ${sitesDirectory(input)};
     absolute_redirect off;
 ${securityHeaders('    ', input)}

@@ -1667,7 +1667,7 @@ export const spec: Schema = {
             maxLength: 128,
             'x-kubernetes-validations': [
               {
-                rule: "!(self in ['bench_id', 'encryption_key', 'host_name', 'maintenance_mode', 'pause_scheduler', 'rq_password', 'rq_username', 'scheduler_tick_interval', 'use_rq_auth', 'workers']) && !self.startsWith('app_operator_') && !self.startsWith('db_') && !self.startsWith('redis_') && !self.startsWith('socketio_')",
+                rule: "!(self in ['bench_id', 'encryption_key', 'extra_config', 'host_name', 'maintenance_mode', 'pause_scheduler', 'rq_password', 'rq_username', 'scheduler_tick_interval', 'use_rq_auth', 'workers']) && !self.startsWith('app_operator_') && !self.startsWith('db_') && !self.startsWith('redis_') && !self.startsWith('socketio_')",
                 message: 'the operator sets this key itself',
                 messageExpression: "'the operator sets ' + self + ' itself; remove the entry'",
               },
