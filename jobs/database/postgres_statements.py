@@ -1,4 +1,4 @@
-"""What of a dump of PostgreSQL is loaded, left out or refused, judged by the tokens of a statement.
+"""What of a dump of PostgreSQL is loaded, left out or refused, by the tokens of each statement.
 
 The boundary is what the server permits the site's user. This list keeps the loader's own state (how
 texts are read, transactions), leaves out what is the server's and not the database's, and names
@@ -67,8 +67,8 @@ SET_SEARCH_PATH = re.compile(rb"SELECT pg_catalog\.set_config\('search_path', '[
 def use_of(statement: Statement) -> Use:
     """@raises JobError where no dump of one database has such a statement"""
     first = statement.tokens[0]
-    judge = JUDGES.get(first)
-    use = judge(statement) if judge else None
+    classify = CLASSIFIERS.get(first)
+    use = classify(statement) if classify else None
     if use is None:
         raise refused(statement.line, f"a statement that is not loaded, {statement.words!r}")
     return use
@@ -177,7 +177,7 @@ def tried(statement: Statement) -> Use:
     return Use.TRY
 
 
-JUDGES: dict[str, Callable[[Statement], Use | None]] = {
+CLASSIFIERS: dict[str, Callable[[Statement], Use | None]] = {
     "SET": use_of_set,
     "SELECT": use_of_select,
     "CREATE": use_of_definition,

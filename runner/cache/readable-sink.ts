@@ -2,7 +2,12 @@ import { defined } from '../../constructs/kit/json/defined.js';
 import { endingWith } from '../../constructs/kit/json/ending-with.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { dataEdits } from '../../constructs/kit/secret-values.js';
-import { DATABASE_GRANT, GENERATED_ID, OWNER, SERVER_IMAGE } from '../../constructs/kit/metadata-keys.js';
+import {
+  DATABASE_GRANT,
+  GENERATED_ID,
+  OWNER,
+  SERVER_IMAGE,
+} from '../../constructs/kit/metadata-keys.js';
 import {
   keyOfObject,
   type KubeObject,

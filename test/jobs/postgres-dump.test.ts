@@ -95,7 +95,7 @@ describe('dumps of PostgreSQL', needsStandIn('postgres', 'redis-server', 'python
     assert.deepEqual(
       contentOf(copy),
       before.filter((line) => !isOfReader(line)),
-      'nobody else gets rights in another database',
+      'no other role gets rights in another database',
     );
     assert.equal(servers.sqlOf(copy, 'SELECT report.total()'), '42');
     for (const id of ['bbbbbbbbbb', 'cccccccccc']) {
@@ -240,7 +240,7 @@ describe('a server of PostgreSQL', needsStandIn('postgres', 'redis-server', 'pyt
     for (const statement of [
       'CREATE ROLE provider',
       "CREATE ROLE member LOGIN PASSWORD 'pw' CREATEROLE CREATEDB IN ROLE provider",
-      "CREATE ROLE stranger LOGIN PASSWORD 'pw' CREATEROLE CREATEDB",
+      "CREATE ROLE outsider LOGIN PASSWORD 'pw' CREATEROLE CREATEDB",
       'ALTER DATABASE template0 ALLOW_CONNECTIONS true',
     ])
       sql(statement);
@@ -257,10 +257,10 @@ describe('a server of PostgreSQL', needsStandIn('postgres', 'redis-server', 'pyt
     assert.equal(created.code, 0, created.output);
     assert.equal((await site.init()).code, 0);
     assert.match((await site.drop()).lastLine, /"databaseDropped": true/);
-    const refused = await aSite(servers.bench, servers.database, login('stranger')).init();
+    const refused = await aSite(servers.bench, servers.database, login('outsider')).init();
     assert.match(
       refused.lastLine,
-      /^app-operator: DatabaseRightsMissing: schema public of new databases on 127.0.0.1:\d+ belongs to provider, and stranger may not grant rights on it; run as a superuser: GRANT "provider" TO "stranger"; or prepare the database, and run there: GRANT ALL ON SCHEMA public TO "s\d+_shop"$/,
+      /^app-operator: DatabaseRightsMissing: schema public of new databases on 127.0.0.1:\d+ belongs to provider, and outsider may not grant rights on it; run as a superuser: GRANT "provider" TO "outsider"; or prepare the database, and run there: GRANT ALL ON SCHEMA public TO "s\d+_shop"$/,
     );
   });
 

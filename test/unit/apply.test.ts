@@ -419,7 +419,7 @@ describe('a generated Secret', () => {
     assert.deepEqual((api.the('s') as KubeObject & { data: unknown }).data, password);
   });
 
-  test('is not one of its label only, whose values somebody knows', async () => {
+  test('is not one of its label only, whose values are known', async () => {
     api.put({
       apiVersion: 'v1',
       kind: 'Secret',

@@ -73,7 +73,7 @@ def program() -> str:
         columns = [str(number), *(f"{blank()}{literal()}{blank()}" for _ in range(chance.randrange(3)))]
         statements.append(f"{blank()}SELECT {','.join(columns)}{blank()};")
     text = "".join(statements)
-    for _ in range(chance.choice([0, 0, 1, 2])):  # also what nobody would write
+    for _ in range(chance.choice([0, 0, 1, 2])):  # also unusual texts
         at = chance.randrange(len(text))
         text = text[:at] + chance.choice(MARKS) + text[at + chance.randrange(2) :]
     return text + "\n;"
