@@ -62,9 +62,25 @@ export const spec: Schema = {
       type: 'string',
       description: 'When it runs. It runs once, and again when the spec changes, when not given.',
       pattern:
-        '^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|[0-9A-Za-z*?,/-]+( +[0-9A-Za-z*?,/-]+){4})$',
+        '^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(h|m|s))+|[0-9A-Za-z*?,/-]+( +[0-9A-Za-z*?,/-]+){4})$',
       minLength: 6,
       maxLength: 128,
+      'x-kubernetes-validations': [
+        {
+          rule: "self.startsWith('@') || self.matches('^([*?]|0*[0-5]?[0-9](-0*[0-5]?[0-9])?)(/0*[1-9][0-9]*)?(,([*?]|0*[0-5]?[0-9](-0*[0-5]?[0-9])?)(/0*[1-9][0-9]*)?)* +([*?]|0*(1?[0-9]|2[0-3])(-0*(1?[0-9]|2[0-3]))?)(/0*[1-9][0-9]*)?(,([*?]|0*(1?[0-9]|2[0-3])(-0*(1?[0-9]|2[0-3]))?)(/0*[1-9][0-9]*)?)* +([*?]|0*([1-9]|[12][0-9]|3[01])(-0*([1-9]|[12][0-9]|3[01]))?)(/0*[1-9][0-9]*)?(,([*?]|0*([1-9]|[12][0-9]|3[01])(-0*([1-9]|[12][0-9]|3[01]))?)(/0*[1-9][0-9]*)?)* +([*?]|(0*([1-9]|1[0-2])|[Jj][Aa][Nn]|[Ff][Ee][Bb]|[Mm][Aa][Rr]|[Aa][Pp][Rr]|[Mm][Aa][Yy]|[Jj][Uu][Nn]|[Jj][Uu][Ll]|[Aa][Uu][Gg]|[Ss][Ee][Pp]|[Oo][Cc][Tt]|[Nn][Oo][Vv]|[Dd][Ee][Cc])(-(0*([1-9]|1[0-2])|[Jj][Aa][Nn]|[Ff][Ee][Bb]|[Mm][Aa][Rr]|[Aa][Pp][Rr]|[Mm][Aa][Yy]|[Jj][Uu][Nn]|[Jj][Uu][Ll]|[Aa][Uu][Gg]|[Ss][Ee][Pp]|[Oo][Cc][Tt]|[Nn][Oo][Vv]|[Dd][Ee][Cc]))?)(/0*[1-9][0-9]*)?(,([*?]|(0*([1-9]|1[0-2])|[Jj][Aa][Nn]|[Ff][Ee][Bb]|[Mm][Aa][Rr]|[Aa][Pp][Rr]|[Mm][Aa][Yy]|[Jj][Uu][Nn]|[Jj][Uu][Ll]|[Aa][Uu][Gg]|[Ss][Ee][Pp]|[Oo][Cc][Tt]|[Nn][Oo][Vv]|[Dd][Ee][Cc])(-(0*([1-9]|1[0-2])|[Jj][Aa][Nn]|[Ff][Ee][Bb]|[Mm][Aa][Rr]|[Aa][Pp][Rr]|[Mm][Aa][Yy]|[Jj][Uu][Nn]|[Jj][Uu][Ll]|[Aa][Uu][Gg]|[Ss][Ee][Pp]|[Oo][Cc][Tt]|[Nn][Oo][Vv]|[Dd][Ee][Cc]))?)(/0*[1-9][0-9]*)?)* +([*?]|(0*[0-6]|[Ss][Uu][Nn]|[Mm][Oo][Nn]|[Tt][Uu][Ee]|[Ww][Ee][Dd]|[Tt][Hh][Uu]|[Ff][Rr][Ii]|[Ss][Aa][Tt])(-(0*[0-6]|[Ss][Uu][Nn]|[Mm][Oo][Nn]|[Tt][Uu][Ee]|[Ww][Ee][Dd]|[Tt][Hh][Uu]|[Ff][Rr][Ii]|[Ss][Aa][Tt]))?)(/0*[1-9][0-9]*)?(,([*?]|(0*[0-6]|[Ss][Uu][Nn]|[Mm][Oo][Nn]|[Tt][Uu][Ee]|[Ww][Ee][Dd]|[Tt][Hh][Uu]|[Ff][Rr][Ii]|[Ss][Aa][Tt])(-(0*[0-6]|[Ss][Uu][Nn]|[Mm][Oo][Nn]|[Tt][Uu][Ee]|[Ww][Ee][Dd]|[Tt][Hh][Uu]|[Ff][Rr][Ii]|[Ss][Aa][Tt]))?)(/0*[1-9][0-9]*)?)*$')",
+          message:
+            'not a schedule of Kubernetes: minute 0-59, hour 0-23, day 1-31, month 1-12 or jan-dec, day of the week 0-6 or sun-sat, where Sunday is 0',
+        },
+        {
+          rule: "self.lowerAscii().split(' ').all(f, f.split(',').all(i, (!i.matches('^[0-9]+-[0-9]') || int(i.split('-')[0]) <= int(i.split('-')[1].split('/')[0])) && (!i.matches('^[a-z]+-[a-z]') || 'sunmontuewedthufrisatjanfebmaraprmayjunjulaugsepoctnovdec'.indexOf(i.substring(0, 3)) <= 'sunmontuewedthufrisatjanfebmaraprmayjunjulaugsepoctnovdec'.indexOf(i.substring(4, 7)))))",
+          message:
+            'the end of a range is before its start: write sat,sun for sat-sun, and 22-23,0-4 for 22-4',
+        },
+        {
+          rule: "!self.lowerAscii().matches('^[^ ]+ +[^ ]+ +(0*3[01](-0*3[01])?(/[0-9]+)?(,0*3[01](-0*3[01])?(/[0-9]+)?)* +(0*2|feb)(-(0*2|feb))?(,(0*2|feb)(-(0*2|feb))?)*|0*31(-0*31)?(/[0-9]+)?(,0*31(-0*31)?(/[0-9]+)?)* +(0*(2|4|6|9|11)|feb|apr|jun|sep|nov)(,(0*(2|4|6|9|11)|feb|apr|jun|sep|nov))*) +[*?](/0*1)?$')",
+          message: 'no such day comes in these months',
+        },
+      ],
     },
     timeZone: {
       type: 'string',
