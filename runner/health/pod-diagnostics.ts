@@ -142,19 +142,17 @@ export class PodDiagnostics {
 }
 
 /** The problem in a pod's status, in stable words; undefined if the status names none. */
-export function problemOfPod({ status }: PodObject): string | undefined {
-  const containers = [
-    ...(status?.initContainerStatuses ?? []),
-    ...(status?.containerStatuses ?? []),
-  ];
+export function problemOfPod({ status = {} }: PodObject): string | undefined {
+  const { initContainerStatuses = [], containerStatuses = [], conditions = [] } = status;
+  const containers = [...initContainerStatuses, ...containerStatuses];
   for (const container of containers) {
     const problem = problemOfContainer(container);
     if (problem !== undefined) return problem;
   }
-  const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  const scheduled = conditions.find(({ type }) => type === 'PodScheduled');
   return scheduled?.status === 'False'
     ? `pod is unschedulable: ${scheduled.message ?? ''}`
-    : unfinished(status?.containerStatuses ?? []);
+    : unfinished(containerStatuses);
 }
 
 /** Whose container still runs although another one has ended well, such as the proxy of a mesh in a Job's pod. */

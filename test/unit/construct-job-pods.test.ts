@@ -17,7 +17,7 @@ function jobsOf(bench: Resource) {
     'SiteBackup',
     { name: 'demo-backup' },
     { siteRef: { name: 'demo-site' }, destination: { s3 } },
-  ) as Resource;
+  );
   const reader = aReader([
     ...[bench, { ...site, status: { conditions: [ready], observedGeneration: 1 } }, backup],
     ...[aSecret('demo-bench-redis-auth'), aSecret('s3')],
