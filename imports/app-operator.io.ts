@@ -582,6 +582,13 @@ export interface AppBenchSpecComponentResources {
    * @schema AppBenchSpecComponentResources#workerLong
    */
   readonly workerLong?: AppBenchSpecComponentResourcesWorkerLong;
+
+  /**
+   * Every container of every Job of the bench and of its sites. By default the container that does the work has those of `workerDefault`, and containers beside it have little.
+   *
+   * @schema AppBenchSpecComponentResources#jobs
+   */
+  readonly jobs?: AppBenchSpecComponentResourcesJobs;
 }
 
 /**
@@ -598,6 +605,7 @@ export function toJson_AppBenchSpecComponentResources(obj: AppBenchSpecComponent
     'workerDefault': toJson_AppBenchSpecComponentResourcesWorkerDefault(obj.workerDefault),
     'workerShort': toJson_AppBenchSpecComponentResourcesWorkerShort(obj.workerShort),
     'workerLong': toJson_AppBenchSpecComponentResourcesWorkerLong(obj.workerLong),
+    'jobs': toJson_AppBenchSpecComponentResourcesJobs(obj.jobs),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -1674,6 +1682,42 @@ export interface AppBenchSpecComponentResourcesWorkerLong {
  */
 /* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 export function toJson_AppBenchSpecComponentResourcesWorkerLong(obj: AppBenchSpecComponentResourcesWorkerLong | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'requests': ((obj.requests) === undefined) ? undefined : (Object.entries(obj.requests).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'limits': ((obj.limits) === undefined) ? undefined : (Object.entries(obj.limits).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Every container of every Job of the bench and of its sites. By default the container that does the work has those of `workerDefault`, and containers beside it have little.
+ *
+ * @schema AppBenchSpecComponentResourcesJobs
+ */
+export interface AppBenchSpecComponentResourcesJobs {
+  /**
+   * What the scheduler sets aside.
+   *
+   * @schema AppBenchSpecComponentResourcesJobs#requests
+   */
+  readonly requests?: { [key: string]: string };
+
+  /**
+   * What the container cannot exceed.
+   *
+   * @schema AppBenchSpecComponentResourcesJobs#limits
+   */
+  readonly limits?: { [key: string]: string };
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecComponentResourcesJobs' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecComponentResourcesJobs(obj: AppBenchSpecComponentResourcesJobs | undefined): Record<string, any> | undefined {
   if (obj === undefined) { return undefined; }
   const result = {
     'requests': ((obj.requests) === undefined) ? undefined : (Object.entries(obj.requests).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),

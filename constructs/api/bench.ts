@@ -170,6 +170,8 @@ export interface ComponentResources {
   readonly workerShort?: Resources;
   /** Workers of the `long` queue. */
   readonly workerLong?: Resources;
+  /** Every container of every Job of the bench and of its sites. By default the container that does the work has those of `workerDefault`, and containers beside it have little. */
+  readonly jobs?: Resources;
 }
 
 /** Pod templates by component: `gunicorn`, `nginx`, `socketio`, `scheduler`, `workerDefault`, `workerShort`, `workerLong`, `workers` (the workers of `spec.workers`), `jobs`, `redis`, `database`.

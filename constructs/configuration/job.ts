@@ -55,7 +55,7 @@ export function addConfigurationJob(
         ...(login ? loginEnv(login, bench) : []),
       ],
       // The framework's wizard needs what its workers need.
-      resources: login ? bench.componentResources.workerDefault : SCRIPT_RESOURCES,
+      resources: login ? undefined : (bench.componentResources.jobs ?? SCRIPT_RESOURCES),
       extraMounts:
         sources.length > 0 ? [{ name: 'values', mountPath: VALUES_DIR, readOnly: true }] : [],
     },

@@ -11,7 +11,7 @@ import type { DatabaseTls, GunicornSettings } from '../kit/api.js';
 import type { ServerRef } from '../kit/database-operator.js';
 import { refuse, type Problem, type Refusal } from '../kit/errors.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/metadata-keys.js';
-import { benchNames, serviceHost } from '../kit/names.js';
+import { bareHost, benchNames, serviceHost } from '../kit/names.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { resolveApps } from './apps.js';
 import {
@@ -238,7 +238,7 @@ function databaseServer(
       const secret = rootSecretRef?.name ?? names.databaseRoot;
       return {
         provider,
-        host: spec.dbConfig.host ?? '',
+        host: bareHost(spec.dbConfig.host ?? ''),
         port,
         root: {
           user: { secret, key: 'username' },
@@ -250,7 +250,7 @@ function databaseServer(
     case 'operator': {
       // Its object is read by databaseOperatorServer().
       const service = databaseOperator(provider).serviceOf(serverRef(bench)?.name ?? '');
-      return { provider, host: spec.dbConfig.host ?? host(service), port, ...tls };
+      return { provider, host: bareHost(spec.dbConfig.host ?? host(service)), port, ...tls };
     }
   }
 }

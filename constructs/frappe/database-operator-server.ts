@@ -4,6 +4,7 @@ import type { DatabaseTls } from '../kit/api.js';
 import type { DatabaseOperatorServer } from '../kit/database-operator.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { Stalled } from '../kit/errors.js';
+import { bareHost } from '../kit/names.js';
 import type { BenchModel } from './bench-model.js';
 import type { DatabaseServer } from './database.js';
 import { caOf, tlsPlan } from './database-tls.js';
@@ -35,7 +36,7 @@ export function databaseOperatorServer(
   return {
     server: {
       provider,
-      host: host ?? read.host,
+      host: host === undefined ? read.host : bareHost(host),
       port: port ?? read.port,
       ...serverTls(model.name, spec.dbConfig.tls, read),
     },

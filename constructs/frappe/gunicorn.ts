@@ -85,7 +85,7 @@ function commandOf(settings: Required<GunicornSettings>): readonly string[] {
   return [
     `${BENCH_DIR}/env/bin/gunicorn`,
     `--chdir=${SITES_DIR}`,
-    `--bind=0.0.0.0:${GUNICORN_PORT}`,
+    '--config=python:gunicorn_config',
     `--workers=${settings.workers}`,
     `--threads=${settings.threads}`,
     '--worker-class=gunicorn_worker.Worker',

@@ -2,9 +2,18 @@ import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
 import { keepTogether } from './co-scheduling.js';
-import { frappePod, type FrappePodProps, withPodTemplates } from './pod.js';
+import { frappePod, type FrappePodProps, SCRIPT_RESOURCES, withPodTemplates } from './pod.js';
 
-export interface FrappeJobProps extends Omit<FrappePodProps, 'restartPolicy' | 'configHash'> {
+/** A Job ends when its containers have ended, and the proxy of a mesh does not end. */
+const OUTSIDE_MESH = {
+  labels: { 'sidecar.istio.io/inject': 'false' },
+  annotations: { 'linkerd.io/inject': 'disabled' },
+};
+
+export interface FrappeJobProps extends Omit<
+  FrappePodProps,
+  'restartPolicy' | 'configHash' | 'defaults'
+> {
   /** Hash of the work: the Job runs again when it changes, and only then. */
   readonly run: string;
   /** Further labels of the Job itself. */
@@ -88,10 +97,22 @@ function jobMetadata({
 }
 
 function jobSpec(props: FrappeJobProps): k8s.JobSpec {
+  const { container, initContainers = [] } = props;
+  const { jobs, workerDefault } = props.bench.componentResources;
   return {
     backoffLimit: props.backoffLimit ?? 3,
     activeDeadlineSeconds: props.deadlineSeconds ?? 3600,
     // One pod for each attempt, so that the logs of failed attempts stay readable.
-    template: frappePod({ ...props, restartPolicy: 'Never' }),
+    template: frappePod({
+      ...props,
+      restartPolicy: 'Never',
+      defaults: OUTSIDE_MESH,
+      container: { ...container, resources: container.resources ?? jobs ?? workerDefault },
+      // They run no program of the framework.
+      initContainers: initContainers.map((one) => ({
+        ...one,
+        resources: jobs ?? SCRIPT_RESOURCES,
+      })),
+    }),
   };
 }

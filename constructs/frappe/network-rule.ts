@@ -70,6 +70,7 @@ const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/;
  */
 export function serverPeer(host: string, bench: BenchModel): k8s.NetworkPolicyPeer | undefined {
   if (IPV4.test(host)) return { ipBlock: { cidr: `${host}/32` } };
+  if (host.includes(':')) return { ipBlock: { cidr: `${host}/128` } };
   if (!host.includes('.')) return podsElsewhere(bench.namespace);
   const suffix = `.${bench.clusterDomain}`;
   const name = host.endsWith(suffix) ? host.slice(0, -suffix.length) : host;

@@ -5,6 +5,7 @@ import { canonicalJson } from '../kit/json/hash.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
+import { DNS_CONFIG } from '../kit/well-known.js';
 import { FRAMEWORK_REQUESTS } from './default-resources.js';
 import type { BenchModel } from './bench-model.js';
 import type { SecretKey } from './database.js';
@@ -40,6 +41,8 @@ export interface FrappePodProps {
   readonly withoutSites?: boolean;
   readonly terminationGracePeriodSeconds?: number;
   readonly restartPolicy?: 'OnFailure' | 'Never';
+  /** Labels and annotations that a pod template may override. */
+  readonly defaults?: Pick<k8s.ObjectMeta, 'labels' | 'annotations'>;
 }
 
 export interface FrappeContainerProps {
@@ -67,8 +70,8 @@ export interface FrappeContainerProps {
 
 /** Of a container whose script starts no program of the framework. */
 export const SCRIPT_RESOURCES = {
-  requests: { cpu: '10m', memory: '32Mi' },
-  limits: { cpu: '1', memory: '128Mi' },
+  requests: { cpu: '10m', memory: '64Mi' },
+  limits: { memory: '128Mi' },
 } as const;
 
 /**
@@ -77,7 +80,6 @@ export const SCRIPT_RESOURCES = {
  */
 export const SECRETS_SIDECAR = {
   restartPolicy: 'Always',
-  resources: SCRIPT_RESOURCES,
   mounts: 'Scripts',
 } as const satisfies Partial<FrappeContainerProps>;
 
@@ -113,6 +115,7 @@ export function frappePod(
       // Nothing in the pod calls the API server: with a token, the site's code could.
       automountServiceAccountToken: false,
       enableServiceLinks: false,
+      dnsConfig: DNS_CONFIG,
       securityContext: bench.security.pod,
       ...(props.restartPolicy ? { restartPolicy: props.restartPolicy } : {}),
       ...(props.terminationGracePeriodSeconds === undefined
@@ -213,13 +216,14 @@ function fieldOf(value: unknown, name: string): unknown {
  * template's.
  */
 export function podMetadata(
-  props: Pick<FrappePodProps, 'bench' | 'owner' | 'name' | 'component'>,
+  props: Pick<FrappePodProps, 'bench' | 'owner' | 'name' | 'component' | 'defaults'>,
   annotations: Readonly<Record<string, string>> = {},
 ): k8s.ObjectMeta {
-  const { bench, owner, component } = props;
-  const all = { ...bench.podTemplate.annotations, ...annotations };
+  const { bench, owner, component, defaults } = props;
+  const all = { ...defaults?.annotations, ...bench.podTemplate.annotations, ...annotations };
   return {
     labels: {
+      ...defaults?.labels,
       ...bench.podTemplate.labels,
       ...childLabels(owner, component),
       ...selectorLabels(props),

@@ -130,7 +130,8 @@ export class Worker extends Construct {
       namespace: bench.namespace,
       labels: childLabels(owner, component),
       fallback: scale.fallback,
-      redis: `${redis.host}:${redis.queuePort}`,
+      // KEDA's pods have their own search list, which a final dot keeps out.
+      redis: `${redis.host}.:${redis.queuePort}`,
       lists: group.queues.map(
         (queue) => `${QUEUE_KEY}${props.queuePrefix ?? bench.queuePrefix}:${queue}`,
       ),

@@ -1,6 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
+import { DNS_CONFIG } from '../kit/well-known.js';
 import { DEFAULT_IDS as IDS, DEFAULT_SETTINGS } from '../kit/operator-settings.js';
 import {
   CONTROL_PLANE,
@@ -70,6 +71,7 @@ export class OperatorDeployment extends Construct {
             serviceAccountName: OPERATOR.serviceAccount,
             automountServiceAccountToken: true,
             enableServiceLinks: false,
+            dnsConfig: DNS_CONFIG,
             terminationGracePeriodSeconds: GRACE_SECONDS,
             nodeSelector: { 'kubernetes.io/os': 'linux' },
             // Replicas share a node only where there is no other one.

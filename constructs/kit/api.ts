@@ -325,10 +325,10 @@ export type PositiveReplicas = number;
  * @maximum 65535 */
 export type Port = number;
 
-/** A host name or an address.
+/** A host name or an address; an IPv6 address is written with or without brackets.
  * @minLength 1
  * @maxLength 253
- * @pattern ^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$ */
+ * @pattern ^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[?(([0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}|([0-9A-Fa-f]{1,4}:){1,6}:([0-9A-Fa-f]{1,4}(:[0-9A-Fa-f]{1,4}){0,4})?|::([0-9A-Fa-f]{1,4}(:[0-9A-Fa-f]{1,4}){0,6})?)\]?)$ */
 export type HostName = string;
 
 /** A lower-case DNS name.

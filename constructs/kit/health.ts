@@ -46,7 +46,11 @@ export interface StatusCondition {
 /** What is read of an object. */
 export interface Observable {
   readonly kind: string;
-  readonly metadata: { readonly generation?: number; readonly deletionTimestamp?: string };
+  readonly metadata: {
+    readonly name?: string;
+    readonly generation?: number;
+    readonly deletionTimestamp?: string;
+  };
   readonly spec?: {
     readonly replicas?: number;
     readonly completions?: number;
@@ -195,17 +199,27 @@ function deployment(object: Observable): Health {
   const health = rollout(object);
   const failure = findCondition(object, 'ReplicaFailure', 'True');
   if (health.state === 'Ready' || !failure?.message) return health;
-  return { ...health, message: `${health.message}: ${refusedPod(failure.message)}` };
+  return {
+    ...health,
+    message: `${health.message}: ${refusedPod(failure.message, object.metadata.name ?? '')}`,
+  };
 }
 
 /**
  * Why the API server refuses a pod (quota, admission), without the names that change with each
  * attempt.
+ * @param owner the name of what makes the pods
  */
-export function refusedPod(message: string): string {
+export function refusedPod(message: string, owner: string): string {
+  const generated = new RegExp(
+    `\\b${owner.replaceAll('.', '[.]')}(-[a-z0-9]{1,10})?-[a-z0-9]{5}\\b`,
+    'g',
+  );
   const words = message
+    .replace(/^\(combined from similar events\): /, '')
     .replace(/^(?:[Cc]reate Pod \S+ in StatefulSet \S+ failed error|Error creating): /, '')
-    .replace(/^pods "[^"]*" (?:is )?/, '');
+    .replace(/^[Pp]ods? "[^"]*" (?:is )?/, '')
+    .replace(generated, owner);
   return `its pod is refused: ${words.slice(0, 300)}`;
 }
 

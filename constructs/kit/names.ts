@@ -66,6 +66,11 @@ export function serviceHost(name: string, namespace: string, clusterDomain: stri
   return `${name}.${namespace}.svc.${clusterDomain}`;
 }
 
+/** A host of a spec, as programs take it: a bare IPv6 address where the spec has brackets. */
+export function bareHost(host: string): string {
+  return host.replace(/^[[]|[\]]$/g, '');
+}
+
 /** Whether a host name can be that of a Service in a namespace. */
 export function isServiceIn(namespace: string, host: string): boolean {
   const [, ofHost, svc = 'svc'] = host.split('.');

@@ -19,6 +19,10 @@ def bench_dir() -> Path:
     return Path(os.environ.get("BENCH_DIR") or BENCH_DIR)
 
 
+def address_of(host: str, port: object) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def text_env(name: str, default: str | None = None) -> str:
     """The value of a variable. It is required when it has no default."""
     value = variable(name)

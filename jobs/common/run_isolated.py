@@ -45,9 +45,11 @@ def isolate() -> None:
 def main(arguments: list[str]) -> None:
     if arguments[0] == "-m":
         from database_tls import encrypt_framework
+        from framework_connections import check_both_families
 
         isolate()
         encrypt_framework()
+        check_both_families()
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from database_admin_client import AccessDenied, DatabaseNotFound, request
 from database_tls import TlsFailed, environment_tls, tls_problem
 from framework_programs import program_env
+from job_environment import address_of
 from job_result import JobError, log
 from secret_redaction import redact
 from site_state import SiteSettings
@@ -50,7 +51,7 @@ class Server(ABC):
 
     @property
     def address(self) -> str:
-        return f"{self.settings.db_host}:{self.settings.db_port}"
+        return address_of(self.settings.db_host, self.settings.db_port)
 
     @abstractmethod
     def open(self, user: str, password: str, database: str) -> Connection: ...

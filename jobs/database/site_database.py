@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from secrets import token_urlsafe
 
 from database_server import Server
+from job_environment import address_of
 from job_result import JobError
 from mariadb_server import MariaDB
 from postgres_server import Postgres
@@ -30,6 +31,7 @@ def check_recorded_server(
         return False
     if (host, str(port)) == (settings.db_host, str(settings.db_port)):
         return False
+    address = address_of(host, port)
     problem = f"refuses the site's password for {settings.db_user}"
     if any(database.accepts_password(password) for password in passwords if password):
         if not database.accepts_password(token_urlsafe(32)):
@@ -37,7 +39,7 @@ def check_recorded_server(
         problem = f"accepts any password for {settings.db_user}"
     raise JobError(
         "DatabaseServerMismatch",
-        f"the database {settings.db_name} of {settings.site_name} is on {host}:{port}, and "
+        f"the database {settings.db_name} of {settings.site_name} is on {address}, and "
         f"{database.address} {problem}: its database may belong to another site; "
-        f"nothing was touched; set the server back to {host}:{port}{otherwise}",
+        f"nothing was touched; set the server back to {address}{otherwise}",
     )

@@ -24,6 +24,7 @@ import os
 import random
 import re
 import signal
+import socket
 import sys
 import threading
 import time
@@ -35,7 +36,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from database_tls import CONFIG_KEY, tls_of
-from job_environment import bench_dir
+from job_environment import address_of, bench_dir
 from job_result import JobError
 from operator_constants import (
     COMMON_CONFIG_FILE,
@@ -387,7 +388,7 @@ class Databases:
         """Samples of one server."""
         kind, host, port = server
         up, connected, allowed = SERVER_SERIES[kind]
-        labels = {"server": f"{host}:{port}"}
+        labels = {"server": address_of(host, port)}
         last: Exception | None = None
         for login in self.choose(server, logins):
             try:
@@ -400,13 +401,13 @@ class Databases:
                 last = error
                 continue
             self.last_login[server] = login["name"]
-            log_change(f"{kind} {host}:{port}", None)
+            log_change(f"{kind} {address_of(host, port)}", None)
             return [
                 (up, labels, 1),
                 (connected, labels, open_connections),
                 (allowed, labels, self.allowed[server]),
             ]
-        log_change(f"{kind} {host}:{port}", last)
+        log_change(f"{kind} {address_of(host, port)}", last)
         return [(up, labels, 0)]
 
 
@@ -508,7 +509,7 @@ def unanswered(key: SourceKey) -> Sample:
     if key is None:
         return "redis_up", {"server": "queue"}, 0
     kind, host, port = key
-    return SERVER_SERIES[kind][0], {"server": f"{host}:{port}"}, 0
+    return SERVER_SERIES[kind][0], {"server": address_of(host, port)}, 0
 
 
 def label_text(labels: Mapping[str, str]) -> str:
@@ -554,6 +555,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
+    # An IPv6 socket takes connections of IPv4 too. A kernel without IPv6 cannot make one.
+    address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
     daemon_threads = True
     request_queue_size = 32
 

@@ -27,6 +27,7 @@ import site_database
 from atomic_files import write_json
 from database_admin_start import start_administrator_of_earlier_pod
 from database_server import Server
+from job_environment import address_of
 from job_result import JobError, log, run_job
 from site_access import MARKER
 from site_locks import exclusive_site_lock
@@ -86,12 +87,14 @@ def check_server_of_status(settings: SiteSettings) -> None:
     host, port = os.environ.get("DB_RECORDED_HOST"), os.environ.get("DB_RECORDED_PORT")
     if not host or recorded_database(settings)["dbHost"]:
         return
+    recorded = address_of(host, port)
     raise JobError(
         "DatabaseServerMismatch",
-        f"the database {settings.db_name} of {settings.site_name} is on {host}:{port} according to "
+        f"the database {settings.db_name} of {settings.site_name} is on {recorded} according to "
         "the status of its AppSite, and the site has no files that name "
-        f"{settings.db_host}:{settings.db_port}: a database {settings.db_name} there may belong to "
-        f"another site; nothing was touched; set the server back to {host}:{port}{OTHERWISE}",
+        f"{address_of(settings.db_host, settings.db_port)}: a database {settings.db_name} there "
+        "may belong to another site; nothing was touched; set the server back to "
+        f"{recorded}{OTHERWISE}",
     )
 
 

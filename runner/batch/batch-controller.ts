@@ -43,8 +43,8 @@ export interface BatchControllerProps {
 
 /** Requests within `pause` of each other share a Job; the first one waits `most` at the longest. */
 const COLLECT_MS = { pause: 150, most: 2_000 };
-/** A Job that runs for this long is diagnosed, and again after it. */
-const DIAGNOSE_AFTER_MS = 30_000;
+/** A Job that runs for this long is diagnosed, and again after the other time. */
+const DIAGNOSE_MS = { first: 8_000, again: 30_000 };
 const RETRY_MS = { first: 10_000, most: 600_000 };
 
 /** What is kept of an owner between two reconciles. It saves work and may be lost. */
@@ -186,10 +186,10 @@ export class BatchController {
     const { podDiagnostics, now } = this.props;
     const { startTime } = job.job ?? {};
     const age = startTime === undefined ? 0 : now() - Date.parse(startTime);
-    if (age < DIAGNOSE_AFTER_MS) return { againMs: DIAGNOSE_AFTER_MS - age };
-    const { why } = await podDiagnostics.explain(job);
+    if (age < DIAGNOSE_MS.first) return { againMs: DIAGNOSE_MS.first - age };
+    const { why, againMs = DIAGNOSE_MS.again } = await podDiagnostics.explain(job);
     if (why) this.#reportProgress(owner, 'JobWaiting', `Job ${job.name}: ${why}`);
-    return { againMs: DIAGNOSE_AFTER_MS };
+    return { againMs };
   }
 
   /**

@@ -24,8 +24,8 @@ export interface PendingChild {
 
 const MISSING: Health = { state: 'Missing', message: 'not created yet' };
 /** Workloads that are not ready for this long are diagnosed by their pods. */
-const DIAGNOSE_AFTER_MS = 20_000;
-const DIAGNOSE_AGAIN_MS = 300_000;
+const DIAGNOSE_AFTER_MS = 8_000;
+const DIAGNOSE_AGAIN_MS = 60_000;
 /** A running operator observes a new object within seconds, and within this after a failover. */
 const OBSERVED_WITHIN_MS = 60_000;
 const UNOBSERVED: Health = {

@@ -12,6 +12,8 @@ import { ownedPods, readPod } from './owned-pods.js';
 const FRESH_MS = 30_000;
 /** Thousands of sites that start at once are slow, not failing: one of them in this time is diagnosed. */
 const INTERVAL_MS = 2_000;
+/** Until there is a pod, or an event that says why there is none. */
+const NO_POD_MS = 5_000;
 const KEPT = 1_000;
 /** Pods that are read at most, one after the other: each can have more than a megabyte. */
 const READ = 10;
@@ -22,6 +24,7 @@ export interface ContainerStatus {
   readonly restartCount?: number;
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
+    readonly running?: object;
     readonly terminated?: {
       readonly exitCode: number;
       readonly message?: string;
@@ -64,7 +67,7 @@ export class PodDiagnostics {
   #listedAt = -Infinity;
   /** Diagnoses postponed since the last one: each is due later than the one before. */
   #postponed = 0;
-  readonly #known = new Map<string, { readonly at: number; readonly why: string | undefined }>();
+  readonly #known = new Map<string, { readonly until: number; readonly answer: Explanation }>();
 
   constructor(
     private readonly props: {
@@ -81,36 +84,43 @@ export class PodDiagnostics {
     // Each failed attempt has a termination message.
     const key = `${child.uid}/${state}/${failedAttempts}`;
     const known = this.#known.get(key);
-    if (known && now() - known.at < FRESH_MS) return { why: known.why };
+    if (known && now() < known.until) return known.answer;
     const isSlow = state !== 'Failed' && failedAttempts === 0;
     if (isSlow && now() - this.#listedAt < INTERVAL_MS) {
       this.#postponed += 1;
-      return { why: known?.why, againMs: this.#postponed * INTERVAL_MS };
+      return { why: known?.answer.why, againMs: this.#postponed * INTERVAL_MS };
     }
     this.#listedAt = now();
     this.#postponed = 0;
     // An API error leaves the earlier answer; the health of the child is known without it.
-    const why = await this.#diagnose(child).catch(() => known?.why);
+    const found: Explanation = await this.#diagnose(child).catch(() => ({
+      why: known?.answer.why,
+    }));
+    const answer: Explanation = state === 'Failed' ? { why: found.why } : found;
     this.#known.delete(key);
-    this.#known.set(key, { at: now(), why });
+    this.#known.set(key, { until: now() + (answer.againMs ?? FRESH_MS), answer });
     keepNewest(this.#known, KEPT);
-    return { why };
+    return answer;
   }
 
   /** The problem of the newest pod that has one. */
-  async #diagnose(child: Child): Promise<string | undefined> {
+  async #diagnose(child: Child): Promise<Explanation> {
     const { client } = this.props;
     const { namespace, name, uid } = child;
     const { kind } = child.kind;
     const label = kind === 'Job' ? 'job-name' : 'app';
     const pods = await ownedPods(client, { namespace, kind, name, uid }, `${label}=${name}`);
-    if (pods.length === 0) return this.#refusal(child);
+    if (pods.length === 0) {
+      const why = await this.#refusal(child);
+      // A controller records the event a moment after the API server has refused its pod.
+      return why === undefined ? { why, againMs: NO_POD_MS } : { why };
+    }
     for (const metadata of pods.slice(0, READ)) {
       const pod = await readPod<PodObject>(client, namespace, metadata);
       const problem = pod && (await this.#problemOf(pod));
-      if (problem !== undefined) return problem;
+      if (problem !== undefined) return { why: problem };
     }
-    return undefined;
+    return { why: undefined };
   }
 
   /** A pod whose claim is Pending has no container yet, and the scheduler says less than the provisioner. */
@@ -120,31 +130,37 @@ export class PodDiagnostics {
   }
 
   /** Controllers of StatefulSets and Jobs report only by events that they cannot create a pod. */
-  async #refusal({ uid, namespace }: Child): Promise<string | undefined> {
+  async #refusal({ uid, namespace, name }: Child): Promise<string | undefined> {
     const { items } = await this.props.client.request<{ items: readonly EventObject[] }>(
       'GET',
       resourcePath(Event, namespace),
       { query: { fieldSelector: `regarding.uid=${uid},reason=FailedCreate`, limit: '20' } },
     );
     const [last] = items.toSorted((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
-    return last?.note && refusedPod(last.note);
+    return last?.note && refusedPod(last.note, name);
   }
 }
 
 /** The problem in a pod's status, in stable words; undefined if the status names none. */
-export function problemOfPod({ status }: PodObject): string | undefined {
-  const containers = [
-    ...(status?.initContainerStatuses ?? []),
-    ...(status?.containerStatuses ?? []),
-  ];
+export function problemOfPod({ status = {} }: PodObject): string | undefined {
+  const { initContainerStatuses = [], containerStatuses = [], conditions = [] } = status;
+  const containers = [...initContainerStatuses, ...containerStatuses];
   for (const container of containers) {
     const problem = problemOfContainer(container);
     if (problem !== undefined) return problem;
   }
-  const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  const scheduled = conditions.find(({ type }) => type === 'PodScheduled');
   return scheduled?.status === 'False'
     ? `pod is unschedulable: ${scheduled.message ?? ''}`
-    : undefined;
+    : unfinished(containerStatuses);
+}
+
+/** Whose container still runs although another one has ended well, such as the proxy of a mesh in a Job's pod. */
+function unfinished(containers: readonly ContainerStatus[]): string | undefined {
+  const ended = containers.find(({ state }) => state?.terminated?.exitCode === 0);
+  const running = containers.find(({ state }) => state?.running !== undefined);
+  if (!ended || !running) return undefined;
+  return `container ${running.name} still runs after container ${ended.name} has ended; keep it out of pods of Jobs`;
 }
 
 function isUnscheduled({ status }: PodObject): boolean {

@@ -251,7 +251,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
           {
             type: 'redis',
             metadata: {
-              address: `b-redis.${namespace}.svc.cluster.local:6380`,
+              address: `b-redis.${namespace}.svc.cluster.local.:6380`,
               listName: `rq:queue:${id}:short`,
               listLength: '2',
               activationListLength: '0',

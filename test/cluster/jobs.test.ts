@@ -200,20 +200,11 @@ describe('jobs in a site', { concurrency: true }, () => {
     await release(cluster, fault);
   });
 
-  test('are refused with the API server’s message for an invalid schedule or time zone', async () => {
+  test('are refused with the API server’s message for a time zone that it does not know', async () => {
     const namespace = await aShop();
-    await cluster.apply(
-      namespace,
-      aJob('hours', { schedule: '0 25 * * *' }),
-      aJob('zone', { schedule: '@daily', timeZone: 'Mars/Olympus' }),
-    );
-    for (const [name, words] of [
-      ['hours', /end of range \(25\) above maximum/],
-      ['zone', /unknown time zone Mars\/Olympus/],
-    ] as const) {
-      const live = await becomes(namespace, name, 'Failed');
-      assert.equal(readyOf(live)[1], 'ApplyRefused');
-      assert.match(String(readyOf(live)[2]), words);
-    }
+    await cluster.apply(namespace, aJob('zone', { schedule: '@daily', timeZone: 'Mars/Olympus' }));
+    const live = await becomes(namespace, 'zone', 'Failed');
+    assert.equal(readyOf(live)[1], 'ApplyRefused');
+    assert.match(String(readyOf(live)[2]), /unknown time zone Mars\/Olympus/);
   });
 });

@@ -146,9 +146,10 @@ for (const version of [VERSIONS.first, VERSIONS.next])
       test(`runs with those ${reason}`, async (t) => {
         const bench = await ImageBench.make(version);
         const port = await freePort();
-        const command = commandOf(spec).map((word) =>
-          word.replaceAll(BENCH_DIR, bench.path).replace(/0\.0\.0\.0:\d+/, `127.0.0.1:${port}`),
+        const [program = '', ...flags] = commandOf(spec).map((word) =>
+          word.replaceAll(BENCH_DIR, bench.path),
         );
+        const command = [program, `--bind=127.0.0.1:${port}`, ...flags];
         const env = { PYTHONPATH: SCRIPTS, PYTHONDONTWRITEBYTECODE: '1' };
         const { code, output } = bench.run([...command, '--print-config'], env);
         assert.equal(code, 0, output);

@@ -210,6 +210,9 @@ test('an object that is being deleted is not ready, with any status', () => {
 for (const create of ['create', 'Create']) {
   test(`a refused pod of a StatefulSet has no name: "${create}", as controllers of two releases say`, () => {
     const message = `${create} Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: exceeded quota: small`;
-    assert.equal(refusedPod(message), 'its pod is refused: forbidden: exceeded quota: small');
+    assert.equal(
+      refusedPod(message, 'demo'),
+      'its pod is refused: forbidden: exceeded quota: small',
+    );
   });
 }

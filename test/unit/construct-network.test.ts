@@ -382,6 +382,7 @@ suite('the address of a server', () => {
     ['db.prod', undefined],
     ['svc.cluster.local', undefined],
     ['db.prod.svc.cluster.local.example.com', undefined],
+    ['2001:db8::5', { ipBlock: { cidr: '2001:db8::5/128' } }],
   ] as const) {
     test(`${host} is ${expected ? 'known' : 'not known'}`, () => {
       assert.deepEqual(serverPeer(host, model), expected);
@@ -398,12 +399,14 @@ suite('the address of a server', () => {
         { name },
       );
     const sites = [prepared('b', 'db.b.svc'), prepared('a', 'db.a.svc'), prepared('c', 'db.b.svc')];
+    const sixth = prepared('d', '[2001:db8::5]');
     const databases = (spec: Readonly<Record<string, unknown>>) => {
       const bench = aBench(spec);
-      return benchKind.resolve(bench, aReader([bench, ...sites])).data.databases;
+      return benchKind.resolve(bench, aReader([bench, ...sites, sixth])).data.databases;
     };
     assert.deepEqual(databases({}), []);
     assert.deepEqual(databases({ networkPolicy: { egress: { enabled: true } } }), [
+      { host: '2001:db8::5', port: 3306 },
       { host: 'db.a.svc', port: 3306 },
       { host: 'db.b.svc', port: 3306 },
     ]);

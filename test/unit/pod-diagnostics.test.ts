@@ -66,6 +66,16 @@ describe('the messages of the pods of an unhealthy child', () => {
       'pod is unschedulable: 0/3 nodes are available',
     ],
     ['nothing of a pod that is well', {}, undefined],
+    [
+      'the container that keeps a Job from ending',
+      {
+        containerStatuses: [
+          { name: 'init', state: { terminated: { exitCode: 0 } } },
+          { name: 'linkerd-proxy', state: { running: { startedAt: '2026-01-01T00:00:00Z' } } },
+        ],
+      },
+      'container linkerd-proxy still runs after container init has ended; keep it out of pods of Jobs',
+    ],
   ];
   for (const [what, status, expected] of cases) {
     test(what, async () => {
@@ -109,15 +119,15 @@ describe('the messages of the pods of an unhealthy child', () => {
     assert.deepEqual(await answers.explain(running('u2')), { why: undefined, againMs: 2_000 });
     assert.deepEqual(await answers.explain(running('u3')), { why: undefined, againMs: 4_000 });
     clock.now = 2_000;
-    assert.deepEqual(await answers.explain(running('u2')), { why: undefined });
+    assert.deepEqual(await answers.explain(running('u2')), NO_POD);
     clock.now = 4_000;
-    assert.deepEqual(await answers.explain(running('u3')), { why: undefined });
+    assert.deepEqual(await answers.explain(running('u3')), NO_POD);
     assert.equal(calls(), 3);
   });
 
   test('the pods of a Job with a failed attempt are read at once, also when they had no message before', async () => {
     const { answers, clock, calls, api } = counted();
-    assert.deepEqual(await answers.explain(running('u1')), { why: undefined });
+    assert.deepEqual(await answers.explain(running('u1')), NO_POD);
     clock.now = 10_000;
     await answers.explain(running('u2'));
     const first = pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: First: x'));
@@ -133,8 +143,9 @@ describe('the messages of the pods of an unhealthy child', () => {
     assert.equal(calls(), 4);
   });
 
-  test('a resource whose question was put off is reconciled soon, and otherwise after five minutes', async () => {
-    const { answers, clock } = counted();
+  test('a resource whose question was put off is reconciled soon, and otherwise after a minute', async () => {
+    const { answers, clock, api } = counted();
+    api.pods = [pod('2026-01-01T00:00:00Z')];
     const plan = aPlan([[{ kind: 'Job', name: 's-init' }]]);
     const healthChecker = new HealthChecker({
       children: { get: () => running('u1') } as unknown as ChildCache,
@@ -143,13 +154,36 @@ describe('the messages of the pods of an unhealthy child', () => {
       now: () => clock.now,
     });
     const memory = { pendingSince: 0 } as ReconcileState;
-    clock.now = 20_000;
+    clock.now = 8_000;
     await answers.explain(running('u2'));
     await healthChecker.pending(plan, memory);
     assert.equal(healthChecker.untilDiagnosis(memory), 2_000);
-    clock.now = 22_000;
+    clock.now = 10_000;
     await healthChecker.pending(plan, memory);
-    assert.equal(healthChecker.untilDiagnosis(memory), 300_000);
+    assert.equal(healthChecker.untilDiagnosis(memory), 60_000);
+  });
+
+  test('the cause of a refused pod is looked for until its event is there', async () => {
+    const clock = { now: 0 };
+    const events: object[] = [];
+    const client = {
+      request: <T>(_: string, path: string): Promise<T> =>
+        Promise.resolve({
+          ...{ apiVersion: 'v1', kind: 'List', metadata: {} },
+          items: path.includes('/events') ? events : [],
+        } as T),
+    };
+    const answers = new PodDiagnostics({ client, now: () => clock.now });
+    assert.deepEqual(await answers.explain(running('u1')), NO_POD);
+    const note = (name: string): string =>
+      `(combined from similar events): Error creating: Pod "${name}" is invalid: the webhook refuses ns/${name}.`;
+    events.push({ metadata: { name: 'e' }, note: note('s-init-7qdhh') });
+    clock.now = 5_000;
+    const why = 'its pod is refused: invalid: the webhook refuses ns/s-init.';
+    assert.deepEqual(await answers.explain(running('u1')), { why });
+    events[0] = { metadata: { name: 'e' }, note: note('s-init-x2b9z') };
+    clock.now = 40_000;
+    assert.deepEqual(await answers.explain(running('u1')), { why }, 'another attempt');
   });
 
   test('without a pod, the last event names what refuses it, without the name that changes', async () => {
@@ -307,6 +341,9 @@ describe('the messages of the pods of an unhealthy child', () => {
     assert.deepEqual(answers, { why: undefined });
   });
 });
+
+/** The answer before a pod or an event is there. */
+const NO_POD = { why: undefined, againMs: 5_000 };
 
 /** A Job that runs, after so many failed attempts. */
 function running(uid: string, failed = 0): Child {

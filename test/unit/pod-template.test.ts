@@ -553,7 +553,13 @@ describe('what the operator has is protected', () => {
   test('each label and annotation', () => {
     for (const { objects, resource } of ALL) {
       const { labels: given = {} } = (resource.spec as { podTemplate?: { labels?: Fields } }).podTemplate ?? {}; // prettier-ignore
-      const inherited = new Set([...Object.keys(given), 'cost-centre', 'customer', 'team']);
+      const inherited = new Set([
+        ...Object.keys(given),
+        'cost-centre',
+        'customer',
+        'team',
+        'sidecar.istio.io/inject',
+      ]);
       for (const { labels: own } of podTemplates(objects)) {
         for (const key of Object.keys(own)) {
           assert.ok(inherited.has(key) || isOwnLabel(key, 'app-operator.io'), key);

@@ -61,6 +61,12 @@ export const ACCEPTED: readonly Accepted[] = [
     'an external database',
     aBench({ dbConfig: { mode: 'external', host: 'db', rootSecretRef: { name: 'root' } } }),
   ],
+  ...['2001:db8::5', '[2001:DB8::5]', '::1', 'fd00:1:2:3:4:5:6:7', '192.0.2.5'].map(
+    (host): Accepted => [
+      `an external database at ${host}`,
+      aBench({ dbConfig: { mode: 'external', host, rootSecretRef: { name: 'root' } } }),
+    ],
+  ),
   [
     "a database operator's server",
     aBench({ dbConfig: { mode: 'operator', mariadbRef: { name: 'm' } } }),
@@ -280,4 +286,24 @@ export const ACCEPTED: readonly Accepted[] = [
       startingDeadline: '5m',
     }),
   ],
+  ...[
+    '0 2 * * 0',
+    '0 2 * * sun,SAT',
+    '0 22-23,0-4 * * *',
+    '59 23 31 12 6',
+    '*/15 * * * *',
+    '5/15 * ? * ?',
+    '00 02 01 01 *',
+    '0 2 29 2 *',
+    '0 2 31 2,3 *',
+    '0 2 31 2 1',
+    '0 2 31 2-4 *',
+    '0 2 31 1/1 *',
+    '0 2 * jan-MAR mon-fri/2',
+    '0  2 * * *',
+    '0-59/5 9-17 1-15 * 1-5',
+    '@every 1h30m',
+    '@midnight',
+    '0 2 30,1 2 *',
+  ].map((schedule): Accepted => [`the schedule ${schedule}`, minimal('SiteJob', { schedule })]),
 ];

@@ -342,6 +342,13 @@ export const REFUSED_BENCHES: readonly Refused[] = [
     db({ mode: 'external', host: '$(id)', rootSecretRef: { name: 's' } }),
     'spec.dbConfig.host',
   ],
+  ...['2001:db8', '1:2:3:4:5:6:7', '2001:db8::g', '[2001:db8::5]:3306', 'db:3306'].map(
+    (host): Refused => [
+      `${host} as a host`,
+      db({ mode: 'external', host, rootSecretRef: { name: 's' } }),
+      'spec.dbConfig.host',
+    ],
+  ),
   [
     'a port out of range',
     db({ mode: 'external', host: 'db', rootSecretRef: { name: 's' }, port: 65536 }),

@@ -99,7 +99,6 @@ class DocumentsChart extends Chart {
           { name: 'DOCUMENTS', value: `${DOCUMENTS_DIR}/${FILE}` },
           { name: 'SECRETS', value: SECRETS_DIR },
         ],
-        resources: bench.componentResources.workerDefault,
         extraMounts: [
           { name: 'documents', mountPath: DOCUMENTS_DIR, readOnly: true },
           { name: 'secrets', mountPath: SECRETS_DIR, readOnly: true },

@@ -63,7 +63,7 @@ export class BackupDeleteChart extends Chart {
         name: 'backup-delete',
         command: jobCommand('site_backup_delete.py'),
         env: [...identity(backup, site), ...store.env],
-        resources: backup.spec.resources ?? site.bench.componentResources.workerDefault,
+        resources: backup.spec.resources,
         extraMounts: store.mounts,
       },
     });
@@ -105,7 +105,7 @@ function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrappeJobProps, 'r
         },
         ...store.env,
       ],
-      resources: spec.resources ?? site.bench.componentResources.workerDefault,
+      resources: spec.resources,
       extraMounts: store.mounts,
     },
   };

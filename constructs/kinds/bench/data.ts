@@ -8,6 +8,7 @@ import { sitesOfBench } from '../../frappe/indexes.js';
 import { redisVersion } from '../../frappe/redis-version.js';
 import { requireSecret } from '../../frappe/secret.js';
 import type { ClusterReader } from '../../kit/kind.js';
+import { bareHost } from '../../kit/names.js';
 import { keyOf, uidOf } from '../../kit/object.js';
 import { resolveDatabaseFailure, type DatabaseFailure } from './database-failure.js';
 import type { OutsideServer } from './network-policies.js';
@@ -70,7 +71,7 @@ function outsideDatabases(
 /** The server of a site's prepared database; undefined in other modes. */
 function preparedDatabase({ spec }: AppSite) {
   const { mode, host, port } = spec.dbConfig;
-  return mode === 'external' && host !== undefined ? { host, port } : undefined;
+  return mode === 'external' && host !== undefined ? { host: bareHost(host), port } : undefined;
 }
 
 function existingClaims({ spec }: AppBench): readonly ExistingClaim[] {

@@ -46,7 +46,6 @@ export class BenchInit extends Construct {
           { name: 'DB_TYPE', value: bench.database.provider },
           ...redisEnv(bench),
         ],
-        resources: bench.componentResources.workerDefault,
       },
     });
   }

@@ -595,6 +595,61 @@ export const spec: Schema = {
             },
           ],
         },
+        jobs: {
+          type: 'object',
+          description:
+            'Every container of every Job of the bench and of its sites. By default the container that does the work has those of `workerDefault`, and containers beside it have little.',
+          properties: {
+            requests: {
+              type: 'object',
+              description: 'What the scheduler sets aside.',
+              maxProperties: 16,
+              additionalProperties: {
+                type: 'string',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
+                pattern:
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
+                maxLength: 64,
+              },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
+            },
+            limits: {
+              type: 'object',
+              description: 'What the container cannot exceed.',
+              maxProperties: 16,
+              additionalProperties: {
+                type: 'string',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
+                pattern:
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
+                maxLength: 64,
+              },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
+            },
+          },
+          'x-kubernetes-validations': [
+            {
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
+              message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
+            },
+          ],
+        },
       },
     },
     gunicorn: {
@@ -1279,7 +1334,8 @@ export const spec: Schema = {
           type: 'string',
           description:
             "Host of an external server, or of an operator's where it is not the one that the operator's object says.",
-          pattern: '^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$',
+          pattern:
+            '^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\[?(([0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}|([0-9A-Fa-f]{1,4}:){1,6}:([0-9A-Fa-f]{1,4}(:[0-9A-Fa-f]{1,4}){0,4})?|::([0-9A-Fa-f]{1,4}(:[0-9A-Fa-f]{1,4}){0,6})?)\\]?)$',
           minLength: 1,
           maxLength: 253,
         },

@@ -75,7 +75,7 @@ function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobInputs): Frappe
         ...(spec.kwargs ? [jsonEnv('JOB_KWARGS', spec.kwargs)] : []),
         { name: 'TIMEOUT_SECONDS', value: String(timeout) },
       ],
-      resources: spec.resources ?? site.bench.componentResources.workerDefault,
+      resources: spec.resources,
     },
   };
 }

@@ -2,7 +2,7 @@ import type { BenchModel } from '../../frappe/bench-model.js';
 import type { DatabaseServer, SecretKey } from '../../frappe/database.js';
 import { DEFAULT_PORTS, ROOT_USERS, serverTlsPlan } from '../../frappe/bench-model.js';
 import type { Problem } from '../../kit/errors.js';
-import { databaseName, serviceHost, siteNames } from '../../kit/names.js';
+import { bareHost, databaseName, serviceHost, siteNames } from '../../kit/names.js';
 import type { AppSite } from '../../api/site.js';
 
 /** Where a site's database is, and how the site gets in. */
@@ -69,7 +69,7 @@ const SERVERS: Readonly<Record<Mode, (site: AppSite, bench: BenchModel) => Datab
   },
   external({ spec }, { database: { provider } }) {
     const { host = '', port = DEFAULT_PORTS[provider] } = spec.dbConfig;
-    return { provider, host, port, ...tlsOf(spec) };
+    return { provider, host: bareHost(host), port, ...tlsOf(spec) };
   },
 };
 

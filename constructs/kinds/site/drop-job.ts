@@ -55,7 +55,6 @@ export class SiteDrop extends Construct {
           ...(admin.containers.length > 0 ? recordedServerEnv(site, database) : []),
         ],
         extraMounts: [...admin.mounts, ...tls.mounts],
-        resources: bench.componentResources.workerDefault,
       },
     });
   }

@@ -79,7 +79,6 @@ export class SiteInit extends Construct {
           ...(jobsWait ? [{ name: 'JOBS_WAIT_SECONDS', value: String(jobsWait) }] : []),
         ],
         extraMounts: [...admin.mounts, ...tls.mounts, ...(store?.mounts ?? [])],
-        resources: bench.componentResources.workerDefault,
       },
     });
   }

@@ -39,7 +39,6 @@ export class SiteReopen extends Construct {
           { name: 'IMAGE', value: bench.image.reference },
           { name: 'SITE_CONFIG', value: JSON.stringify(config) },
         ],
-        resources: bench.componentResources.workerDefault,
       },
     });
   }

@@ -91,7 +91,8 @@ export const spec: Schema = {
         host: {
           type: 'string',
           description: 'Host of a prepared database.',
-          pattern: '^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$',
+          pattern:
+            '^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\[?(([0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}|([0-9A-Fa-f]{1,4}:){1,6}:([0-9A-Fa-f]{1,4}(:[0-9A-Fa-f]{1,4}){0,4})?|::([0-9A-Fa-f]{1,4}(:[0-9A-Fa-f]{1,4}){0,6})?)\\]?)$',
           minLength: 1,
           maxLength: 253,
         },

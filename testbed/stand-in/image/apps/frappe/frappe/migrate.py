@@ -1,7 +1,6 @@
 """TEST CODE: brings a site's database to the code: patches, schema, patches, jobs, the list of applications."""
 
 import json
-import socket
 import sys
 
 import frappe
@@ -9,41 +8,16 @@ from frappe import schema
 from frappe.installer import sync_jobs, sync_workspaces
 from frappe.installed_applications import update_versions
 from frappe.modules.patch_handler import run_all
+from frappe.utils.connections import check_connection
 from frappe.utils.synchronization import filelock
 
 
 def services_running():
-    for name, host, port in (
-        ("redis_cache", *host_and_port(frappe.conf.redis_cache)),
-        (frappe.conf.db_type, frappe.conf.db_host, int(frappe.conf.db_port)),
-    ):
-        # version-15 asks by IPv4 only.
-        family = socket.AF_UNSPEC if frappe.VERSION >= (16, 0) else socket.AF_INET
-        if not any(is_open(address) for address in addresses(host, port, family)):
+    for name, running in check_connection().items():
+        if not running:
             print(f"Service {name} is not running.")
             return False
     return True
-
-
-def addresses(host, port, family):
-    try:
-        return socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
-    except OSError:
-        return []
-
-
-def is_open(address):
-    family, kind, protocol, _, target = address
-    with socket.socket(family, kind, protocol) as probe:
-        probe.settimeout(5)
-        return probe.connect_ex(target) == 0
-
-
-def host_and_port(url):
-    from urllib.parse import urlparse
-
-    parts = urlparse(url)
-    return parts.hostname, parts.port
 
 
 def migrate(site, skip_failing=False, skip_search_index=False):
