@@ -4,6 +4,7 @@
  */
 
 import type { Problem } from '../kit/errors.js';
+import { isObject } from '../kit/json/is-object.js';
 import type { RawTemplates } from './pod-template.js';
 import {
   generatedName,
@@ -56,7 +57,7 @@ export function templateProblems(
   rules: TemplateRules,
 ): readonly Problem[] {
   const malformed = Object.entries(templates ?? {}).flatMap(([component, template]) =>
-    formProblems(template, `${PATH}.${component}`),
+    hasForm(template) ? [] : formProblems(template, `${PATH}.${component}`),
   );
   const broken = components(templates).flatMap(([component, { metadata, spec = {} }]) => {
     const path = `${PATH}.${component}`;
@@ -75,10 +76,19 @@ export function components(
   templates: RawTemplates | undefined,
 ): readonly (readonly [PodComponent, CheckedTemplate])[] {
   return Object.entries(templates ?? {}).flatMap(([name, template]) =>
-    isComponent(name) && formProblems(template, '').length === 0
-      ? [[name, template as CheckedTemplate] as const]
-      : [],
+    isComponent(name) && hasForm(template) ? [[name, template as CheckedTemplate] as const] : [],
   );
+}
+
+/** A template may have 0.4 MB, and each site of a bench asks several times: an object never changes. */
+const FORMS = new WeakMap<object, boolean>();
+
+function hasForm(template: unknown): boolean {
+  const known = isObject(template) ? FORMS.get(template) : undefined;
+  if (known !== undefined) return known;
+  const found = formProblems(template, '').length === 0;
+  if (isObject(template)) FORMS.set(template, found);
+  return found;
 }
 
 function isComponent(name: string): name is PodComponent {

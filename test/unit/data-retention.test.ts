@@ -51,6 +51,8 @@ describe('the deletion of a site under Delete', () => {
       await reconcile('s');
       const claim = api.objects.get('persistentvolumeclaims/s-db-data') ?? assert.fail();
       assert.equal(claim.metadata.labels?.[METADATA_KEYS.retain], 'true');
+      const tracked = claim.metadata.labels['app.kubernetes.io/instance'] ?? null;
+      assert.equal(tracked, null, 'Argo CD would prune it');
       assert.equal(claim.metadata.ownerReferences ?? null, null);
       const { finalizers } = api.objects.get('appsites/s')?.metadata ?? {};
       assert.deepEqual(finalizers, ['example.com/other']);

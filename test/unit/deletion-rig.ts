@@ -113,6 +113,8 @@ export function rig(kind: AnyKind, t: TestContext) {
     const labels = {
       [METADATA_KEYS.owner]: `${kind.definition.kind}.${owner}`,
       [METADATA_KEYS.retain]: 'false',
+      // As release 0.2.0 has made it.
+      'app.kubernetes.io/instance': owner,
     };
     const { apiVersion } = objectKind(kind.definition);
     const object = {

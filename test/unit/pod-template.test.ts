@@ -20,6 +20,7 @@ import {
   withTemplatesOf,
   type PodJson,
 } from '../../constructs/frappe/pod-template.js';
+import { templateProblems } from '../../constructs/frappe/pod-template-rules.js';
 import type { CheckedTemplate } from '../../constructs/frappe/pod-template-schema.js';
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Resource } from '../../constructs/kit/object.js';
@@ -312,6 +313,20 @@ describe('Jobs of a site, which log in to the database server of the bench', () 
       assert.deepEqual(messages(pod('jobs', { [field]: value })), []);
     });
   }
+});
+
+test('the form of a template is checked once, however many sites ask', () => {
+  let reads = 0;
+  const variable = { name: 'A' };
+  Object.defineProperty(variable, 'value', { enumerable: true, get: () => ((reads += 1), 'x') });
+  const template = { spec: { containers: [{ name: 'gunicorn', env: [variable] }] } };
+  const problems = () =>
+    templateProblems({ gunicorn: template }, { group: 'app-operator.io', ofSite: true });
+  assert.deepEqual(problems(), []);
+  const once = reads;
+  assert.ok(once > 0);
+  for (let site = 0; site < 30; site += 1) problems();
+  assert.equal(reads, once);
 });
 
 /** A pod as the operator makes it. */
