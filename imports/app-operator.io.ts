@@ -3622,6 +3622,13 @@ export interface AppSiteSpec {
   readonly paused?: boolean;
 
   /**
+   * How long the Job may take that creates, migrates or restores the site, with all its attempts. By default `6h`.
+   *
+   * @schema AppSiteSpec#initTimeout
+   */
+  readonly initTimeout?: string;
+
+  /**
    * A backup that the site gets its data from, when it is made or later. Each is restored once.
    *
    * @schema AppSiteSpec#restoreFrom
@@ -3663,6 +3670,7 @@ export function toJson_AppSiteSpec(obj: AppSiteSpec | undefined): Record<string,
     'podTemplate': toJson_AppSiteSpecPodTemplate(obj.podTemplate),
     'componentPodTemplates': ((obj.componentPodTemplates) === undefined) ? undefined : (Object.entries(obj.componentPodTemplates).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: toJson_AppSiteSpecComponentPodTemplates(i[1]) }), {})),
     'paused': obj.paused,
+    'initTimeout': obj.initTimeout,
     'restoreFrom': toJson_AppSiteSpecRestoreFrom(obj.restoreFrom),
     'deletionPolicy': obj.deletionPolicy,
   };
@@ -5706,7 +5714,7 @@ export function toJson_AppSiteSpecRestoreFromSourcePvc(obj: AppSiteSpecRestoreFr
  */
 export interface AppSiteSpecRestoreFromSourceS3 {
   /**
-   * URL of the store, such as `https://s3.eu-central-1.amazonaws.com`.
+   * URL of the store, such as `https://s3.eu-central-1.amazonaws.com`: a name or an address, with a port and a path where it has them.
    *
    * @schema AppSiteSpecRestoreFromSourceS3#endpoint
    */
@@ -5753,6 +5761,20 @@ export interface AppSiteSpecRestoreFromSourceS3 {
    * @schema AppSiteSpecRestoreFromSourceS3#caSecretRef
    */
   readonly caSecretRef?: AppSiteSpecRestoreFromSourceS3CaSecretRef;
+
+  /**
+   * How the store should encrypt what it stores, where a policy of the bucket demands it.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3#serverSideEncryption
+   */
+  readonly serverSideEncryption?: AppSiteSpecRestoreFromSourceS3ServerSideEncryption;
+
+  /**
+   * Key of `aws:kms`. By default the store's own.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3#kmsKeyId
+   */
+  readonly kmsKeyId?: string;
 }
 
 /**
@@ -5769,6 +5791,8 @@ export function toJson_AppSiteSpecRestoreFromSourceS3(obj: AppSiteSpecRestoreFro
     'secretRef': toJson_AppSiteSpecRestoreFromSourceS3SecretRef(obj.secretRef),
     'forcePathStyle': obj.forcePathStyle,
     'caSecretRef': toJson_AppSiteSpecRestoreFromSourceS3CaSecretRef(obj.caSecretRef),
+    'serverSideEncryption': obj.serverSideEncryption,
+    'kmsKeyId': obj.kmsKeyId,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -5886,6 +5910,18 @@ export function toJson_AppSiteSpecRestoreFromSourceS3CaSecretRef(obj: AppSiteSpe
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
 }
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How the store should encrypt what it stores, where a policy of the bucket demands it.
+ *
+ * @schema AppSiteSpecRestoreFromSourceS3ServerSideEncryption
+ */
+export enum AppSiteSpecRestoreFromSourceS3ServerSideEncryption {
+  /** AES256 */
+  AES256 = "AES256",
+  /** aws:kms */
+  AWS_KMS = "aws:kms",
+}
 
 
 /**
@@ -6307,7 +6343,7 @@ export function toJson_SiteBackupSpecDestinationPvc(obj: SiteBackupSpecDestinati
  */
 export interface SiteBackupSpecDestinationS3 {
   /**
-   * URL of the store, such as `https://s3.eu-central-1.amazonaws.com`.
+   * URL of the store, such as `https://s3.eu-central-1.amazonaws.com`: a name or an address, with a port and a path where it has them.
    *
    * @schema SiteBackupSpecDestinationS3#endpoint
    */
@@ -6354,6 +6390,20 @@ export interface SiteBackupSpecDestinationS3 {
    * @schema SiteBackupSpecDestinationS3#caSecretRef
    */
   readonly caSecretRef?: SiteBackupSpecDestinationS3CaSecretRef;
+
+  /**
+   * How the store should encrypt what it stores, where a policy of the bucket demands it.
+   *
+   * @schema SiteBackupSpecDestinationS3#serverSideEncryption
+   */
+  readonly serverSideEncryption?: SiteBackupSpecDestinationS3ServerSideEncryption;
+
+  /**
+   * Key of `aws:kms`. By default the store's own.
+   *
+   * @schema SiteBackupSpecDestinationS3#kmsKeyId
+   */
+  readonly kmsKeyId?: string;
 }
 
 /**
@@ -6370,6 +6420,8 @@ export function toJson_SiteBackupSpecDestinationS3(obj: SiteBackupSpecDestinatio
     'secretRef': toJson_SiteBackupSpecDestinationS3SecretRef(obj.secretRef),
     'forcePathStyle': obj.forcePathStyle,
     'caSecretRef': toJson_SiteBackupSpecDestinationS3CaSecretRef(obj.caSecretRef),
+    'serverSideEncryption': obj.serverSideEncryption,
+    'kmsKeyId': obj.kmsKeyId,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -6431,6 +6483,18 @@ export function toJson_SiteBackupSpecDestinationS3CaSecretRef(obj: SiteBackupSpe
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
 }
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How the store should encrypt what it stores, where a policy of the bucket demands it.
+ *
+ * @schema SiteBackupSpecDestinationS3ServerSideEncryption
+ */
+export enum SiteBackupSpecDestinationS3ServerSideEncryption {
+  /** AES256 */
+  AES256 = "AES256",
+  /** aws:kms */
+  AWS_KMS = "aws:kms",
+}
 
 
 /**

@@ -95,11 +95,13 @@ export interface VolumeDestination {
   readonly prefix?: StorePrefix;
 }
 
-/** A place in an S3-compatible store. */
+/** A place in an S3-compatible store.
+ * @cel !has(self.kmsKeyId) || (has(self.serverSideEncryption) && self.serverSideEncryption == 'aws:kms') ;; kmsKeyId needs serverSideEncryption: aws:kms
+ * @cel self.forcePathStyle || !self.endpoint.contains('[') ;; forcePathStyle: false needs an endpoint with a name: a bucket cannot be put before an address */
 export interface S3Destination {
-  /** URL of the store, such as `https://s3.eu-central-1.amazonaws.com`.
+  /** URL of the store, such as `https://s3.eu-central-1.amazonaws.com`: a name or an address, with a port and a path where it has them.
    * @maxLength 512
-   * @pattern ^https?://[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/?$ */
+   * @pattern ^https?://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*[/]?$ */
   readonly endpoint: string;
   /** Region that requests are signed for.
    * @default us-east-1
@@ -120,6 +122,13 @@ export interface S3Destination {
   readonly forcePathStyle: boolean;
   /** Secret with the certificate of the store's private authority, under the key `ca.crt`. */
   readonly caSecretRef?: NameRef;
+  /** How the store should encrypt what it stores, where a policy of the bucket demands it. */
+  readonly serverSideEncryption?: 'AES256' | 'aws:kms';
+  /** Key of `aws:kms`. By default the store's own.
+   * @minLength 1
+   * @maxLength 2048
+   * @pattern ^[A-Za-z0-9:/_-]+$ */
+  readonly kmsKeyId?: string;
 }
 
 /** A relative folder, without `.` and `..`.
@@ -160,6 +169,8 @@ export interface SiteBackupStatus extends CommonStatus {
    * @maxItems 21
    * @listType atomic */
   readonly leftOut?: readonly string[];
+  /** Why backups that should be removed are still there: the first of them, how many more there are, and what the store says. */
+  readonly notRemoved?: string;
 }
 
 /** A backup that can be restored. */

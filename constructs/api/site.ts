@@ -22,7 +22,7 @@ import type { QueueWorkersStatus, WorkerScaling } from './bench.js';
 import type { CommonStatus } from '../kit/condition.js';
 import type { ComponentPodTemplate } from './pod-template.js';
 import type { Resource } from '../kit/object.js';
-import type { DocumentName, TimeZone } from './site-scoped.js';
+import type { DocumentName, Duration, TimeZone } from './site-scoped.js';
 
 /** One site on a bench. */
 export type AppSite = Resource<AppSiteSpec, AppSiteStatus>;
@@ -85,6 +85,9 @@ export interface AppSiteSpec {
   readonly componentPodTemplates?: SitePodTemplates;
   /** Stops every write of the operator for this site while true. */
   readonly paused?: boolean;
+  /** How long the Job may take that creates, migrates or restores the site, with all its attempts. By default `6h`.
+   * @cel self.matches('[1-9]') ;; must be longer than zero */
+  readonly initTimeout?: Duration;
   /** A backup that the site gets its data from, when it is made or later. Each is restored once. */
   readonly restoreFrom?: SiteRestore;
   /** What happens to the database and the files when the site is deleted.

@@ -68,6 +68,8 @@ function inS3(
     { name: 'S3_BUCKET', value: s3.bucket },
     { name: 'S3_PATH_STYLE', value: s3.forcePathStyle ? '1' : '0' },
     SOCKET,
+    ...valueEnv('S3_ENCRYPTION', s3.serverSideEncryption),
+    ...valueEnv('S3_KMS_KEY_ID', s3.kmsKeyId),
   ];
   const authority = s3.caSecretRef && authorityOf(s3.caSecretRef.name);
   return {
@@ -77,6 +79,10 @@ function inS3(
     mounts: [MOUNT, ...(authority?.mounts ?? [])],
     sidecars: [signer(s3.secretRef.name, [...place, { name: 'STORE_ACCESS', value: access }])],
   };
+}
+
+function valueEnv(name: string, value: string | undefined): readonly k8s.EnvVar[] {
+  return value === undefined ? [] : [{ name, value }];
 }
 
 /** The certificate of a store's private authority. */

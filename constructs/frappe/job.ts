@@ -20,6 +20,8 @@ export interface FrappeJobProps extends Omit<
   readonly labels?: Readonly<Record<string, string>>;
   /** @default 3600 */
   readonly deadlineSeconds?: number;
+  /** The field of the owner that sets it. */
+  readonly deadlineField?: string;
   /** How often a failed pod is followed by another. @default 3 */
   readonly backoffLimit?: number;
   /** Whether a failed Job is kept as it is. @default false: it is created again after a while */
@@ -85,6 +87,7 @@ function jobMetadata({
   component,
   run,
   once = false,
+  deadlineField,
   labels,
 }: FrappeJobProps): k8s.ObjectMeta {
   return {
@@ -92,6 +95,7 @@ function jobMetadata({
     annotations: {
       [bench.metadataKeys.run]: run,
       ...(once ? { [bench.metadataKeys.once]: 'true' } : {}),
+      ...(deadlineField === undefined ? {} : { [bench.metadataKeys.timeoutField]: deadlineField }),
     },
   };
 }
@@ -102,6 +106,12 @@ function jobSpec(props: FrappeJobProps): k8s.JobSpec {
   return {
     backoffLimit: props.backoffLimit ?? 3,
     activeDeadlineSeconds: props.deadlineSeconds ?? 3600,
+    // A drained node, an eviction or a preemption is no failure: another pod takes its place.
+    podFailurePolicy: {
+      rules: [
+        { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
+      ],
+    },
     // One pod for each attempt, so that the logs of failed attempts stay readable.
     template: frappePod({
       ...props,

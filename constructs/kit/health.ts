@@ -1,5 +1,6 @@
 import { messageOf } from './errors.js';
 import { isObject } from './json/is-object.js';
+import { TIMEOUT_FIELD } from './metadata-keys.js';
 /** The health of an object, by the rules of kstatus. */
 export interface Health {
   readonly state: 'Ready' | 'InProgress' | 'Failed' | 'Terminating' | 'Missing';
@@ -50,8 +51,10 @@ export interface Observable {
     readonly name?: string;
     readonly generation?: number;
     readonly deletionTimestamp?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
   };
   readonly spec?: {
+    readonly activeDeadlineSeconds?: number;
     readonly replicas?: number;
     readonly completions?: number;
     readonly paused?: boolean;
@@ -253,11 +256,20 @@ function replicas(have: number, wanted: number, word = 'available'): Health {
 
 function job(object: Observable): Health {
   const failed = findCondition(object, 'Failed') ?? findCondition(object, 'FailureTarget');
-  if (failed?.status === 'True') return { state: 'Failed', message: detailOf(failed, 'failed') };
+  if (failed?.status === 'True') return { state: 'Failed', message: jobFailure(object, failed) };
   if (findCondition(object, 'Complete', 'True')) return READY;
   const failedAttempts = object.status?.failed ?? 0;
   if (failedAttempts === 0) return inProgress('running');
   return { ...inProgress(`running, after ${failedAttempts} failed attempts`), failedAttempts };
+}
+
+function jobFailure({ metadata, spec }: Observable, failed: StatusCondition): string {
+  if (failed.reason !== 'DeadlineExceeded') return detailOf(failed, 'failed');
+  const [, field] =
+    Object.entries(metadata.annotations ?? {}).find(([name]) => name.endsWith(TIMEOUT_FIELD)) ?? [];
+  const seconds = spec?.activeDeadlineSeconds;
+  const limit = seconds === undefined ? 'its limit of time' : `its limit of ${seconds} seconds`;
+  return `took longer than ${limit}${field === undefined ? '' : `; ${field} sets it`}`;
 }
 
 /**

@@ -9,6 +9,9 @@ export const DATABASE_GRANT = '/allow-databases-from';
 /** End of the annotation's name on a site or an Ingress that lists the namespaces which may have its host names. */
 export const HOST_GRANT = '/allow-host-from';
 
+/** End of the annotation's name on a Job that names the field which gives it more time. */
+export const TIMEOUT_FIELD = '/timeout-field';
+
 /** End of the annotation's name that identifies the values of a generated Secret. */
 export const GENERATED_ID = '/generated-id';
 
@@ -35,6 +38,8 @@ export function metadataKeysFor(group: string) {
     run: `${group}/run`,
     /** Annotation on a Job: `true` if a failed run is not retried automatically. */
     once: `${group}/once`,
+    /** Annotation on a Job: the field of its resource that gives it more time. */
+    timeoutField: `${group}${TIMEOUT_FIELD}`,
     /**
      * Annotation on a Secret: the keys that are generated once, as JSON
      * `{"key": "password" | "fernet" | {"text": …}}`.

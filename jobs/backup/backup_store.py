@@ -5,6 +5,8 @@ Environment
   STORE_DIR, STORE_CLAIM    a volume: its mount path, and the name of its PersistentVolumeClaim
   S3_ENDPOINT, S3_REGION, S3_BUCKET, S3_CA_FILE
   S3_PATH_STYLE   0: the bucket is in the host name
+  S3_ENCRYPTION, S3_KMS_KEY_ID    how the store encrypts new objects, such as AES256; optional
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY    see proxies.py
   STORE_SIGNER_SOCKET    where store_signer.py signs requests. A pod that an earlier release of the
                   operator made has S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY instead
 """
@@ -50,7 +52,18 @@ def s3_client(kind: type["S3Client"], key_id: str = "", secret: str = "") -> "S3
         secret=secret,
         path_style=os.environ.get("S3_PATH_STYLE") != "0",
         ca_file=os.environ.get("S3_CA_FILE") or None,
+        encryption=encryption_headers(),
     )
+
+
+def encryption_headers() -> dict[str, str]:
+    """In the order of their names, in which they are signed."""
+    header = "x-amz-server-side-encryption"
+    headers = {
+        header: os.environ.get("S3_ENCRYPTION", ""),
+        f"{header}-aws-kms-key-id": os.environ.get("S3_KMS_KEY_ID", ""),
+    }
+    return {name: value for name, value in headers.items() if value}
 
 
 def open_store() -> Store:

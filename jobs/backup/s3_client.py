@@ -2,9 +2,11 @@
 
 Not every image of the framework has an S3 client. A request is repeated after a transient failure
 of the store or the network. The signature covers the content, so the store refuses a request that
-was changed on the way.
+was changed on the way. Content-MD5 says the same to a bucket whose objects are locked: of the
+checksums, all S3-compatible stores take this one.
 """
 
+import base64
 import hashlib
 import hmac
 import http.client
@@ -19,6 +21,7 @@ from urllib.parse import quote, unquote, urlsplit
 from xml.etree import ElementTree
 
 from job_result import JobError
+from proxies import Proxy, proxy_for
 
 EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 TRANSIENT_STATUS = {429, 500, 502, 503, 504}
@@ -69,6 +72,7 @@ class S3Client:
     """Requests to one bucket.
 
     A request is tried `attempts` times. The pauses double from `pause` seconds, up to ten.
+    `encryption` are the headers by which the store encrypts new objects.
     """
 
     def __init__(
@@ -81,15 +85,19 @@ class S3Client:
         secret: str,
         path_style: bool = True,
         ca_file: str | None = None,
+        encryption: Headers | None = None,
         attempts: int = 6,
         pause: float = 0.5,
     ) -> None:
         url = urlsplit(endpoint)
         self.secure = url.scheme == "https"
-        self.host, self.port = url.hostname or "", url.port
-        self.root = f"/{bucket}/" if path_style else "/"
+        self.host = url.hostname or ""
+        self.port = url.port or (443 if self.secure else 80)
+        path = url.path.rstrip("/")
+        self.root = f"{path}/{bucket}/" if path_style else f"{path}/"
         if not path_style:
             self.host = f"{bucket}.{self.host}"
+        self.encryption = dict(encryption or {})
         self.endpoint, self.region, self.bucket = endpoint.rstrip("/"), region, bucket
         self.key_id, self.secret = key_id, secret
         self.attempts, self.pause = attempts, pause
@@ -162,21 +170,26 @@ class S3Client:
         if isinstance(error, ssl.SSLCertVerificationError):
             return S3Error("StoreCertificateInvalid", f"{self.endpoint}: {error.verify_message}")
         cause = str(error) or type(error).__name__
-        return S3Error("StoreUnreachable", f"{self.endpoint}: {cause}")
+        return S3Error("StoreUnreachable", f"{self.where}: {cause}")
 
     def send(self, method: str, key: str, query: Query, body: bytes, headers: Headers) -> Response:
         """Sends a request. The content of the response is not read. Error responses are raised."""
         path = quote(self.root + key, safe="/-_.~")
+        proxy = self.proxy
         pairs = sorted(
             (quote(name, safe="-_.~"), quote(str(value), safe="-_.~"))
             for name, value in query.items()
         )
         text = "&".join(f"{name}={value}" for name, value in pairs)
         signed = self.sign(method, path, text, sha256_of(body))
-        connection = self.connect()
+        connection = self.connect(proxy)
         try:
             url = f"{path}?{text}" if text else path
-            connection.request(method, url, body=body, headers={**headers, **signed})
+            all_headers = {**headers, **checksum(method, body), **signed}
+            if proxy and not self.secure:
+                url = f"http://{self.authority}{url}"
+                all_headers.update(proxy.headers)
+            connection.request(method, url, body=body, headers=all_headers)
             response = connection.getresponse()
             if response.status >= 300:
                 raise self.failure(response.status, response.read(65536))
@@ -185,12 +198,32 @@ class S3Client:
             connection.close()
             raise
 
-    def connect(self) -> http.client.HTTPConnection:
+    @property
+    def authority(self) -> str:
+        """Host and port, as the header `host` has them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        is_standard = self.port == (443 if self.secure else 80)
+        return host if is_standard else f"{host}:{self.port}"
+
+    @property
+    def proxy(self) -> Proxy | None:
+        return proxy_for("https" if self.secure else "http", self.host, self.port)
+
+    @property
+    def where(self) -> str:
+        proxy = self.proxy
+        return f"{self.endpoint} through the proxy {proxy}" if proxy else self.endpoint
+
+    def connect(self, proxy: Proxy | None) -> http.client.HTTPConnection:
+        host, port = (proxy.host, proxy.port) if proxy else (self.host, self.port)
         if self.tls is None:
-            return http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_SECONDS)
-        return http.client.HTTPSConnection(
-            self.host, self.port, timeout=TIMEOUT_SECONDS, context=self.tls
+            return http.client.HTTPConnection(host, port, timeout=TIMEOUT_SECONDS)
+        connection = http.client.HTTPSConnection(
+            host, port, timeout=TIMEOUT_SECONDS, context=self.tls
         )
+        if proxy:
+            connection.set_tunnel(self.host, self.port, headers=proxy.headers)
+        return connection
 
     def sign(self, method: str, path: str, query: str, digest: str) -> dict[str, str]:
         """The headers of a signed request, now."""
@@ -200,12 +233,11 @@ class S3Client:
         self, moment: datetime, method: str, path: str, query: str, digest: str
     ) -> dict[str, str]:
         now = moment.strftime(TIME_FORMAT)
-        standard_port = 443 if self.secure else 80
-        is_standard = self.port in (None, standard_port)
         headers = {
-            "host": self.host if is_standard else f"{self.host}:{self.port}",
+            "host": self.authority,
             "x-amz-content-sha256": digest,
             "x-amz-date": now,
+            **(self.encryption if creates_object(method, query) else {}),
         }
         names = ";".join(headers)
         lines = [f"{name}:{value}" for name, value in headers.items()]
@@ -241,11 +273,23 @@ class S3Client:
             reason = "StoreAccessDenied"
         else:
             reason = "StoreFailed"
-        where = f"bucket {self.bucket} at {self.endpoint}"
+        where = f"bucket {self.bucket} at {self.where}"
         problem = S3Error(reason, f"{where}: {description}", code, status)
         if status in TRANSIENT_STATUS or code in TRANSIENT_CODES:
             return TransientError(problem, description)
         return problem
+
+
+def creates_object(method: str, query: str) -> bool:
+    """Whether a request stores a whole object, or begins one in parts."""
+    return (method, query) in (("PUT", ""), ("POST", "uploads="))
+
+
+def checksum(method: str, body: bytes) -> Headers:
+    if method != "PUT":
+        return {}
+    digest = hashlib.md5(body, usedforsecurity=False).digest()
+    return {"Content-MD5": base64.b64encode(digest).decode()}
 
 
 def sha256_of(data: bytes) -> str:

@@ -116,7 +116,15 @@ class S3Store(Store):
         names = self.files(folder)
         for name in [*first, *sorted(names.keys() - set(first))]:
             if name in names:
-                self.client.call("DELETE", self.key(f"{folder}/{name}"))
+                self.delete_object(self.key(f"{folder}/{name}"))
+
+    def delete_object(self, key: str) -> None:
+        try:
+            self.client.call("DELETE", key)
+        except S3Error as error:
+            # If the response to the first attempt was lost, some stores answer so to the second.
+            if error.code != "NoSuchKey":
+                raise
 
     def abort_uploads(self, folder: str) -> None:
         """The store keeps, and charges for, parts that a list of objects does not show."""

@@ -18,7 +18,8 @@ the manifest last (see stored_backup.py). The termination message is JSON: `loca
 number of backups; `leftOut`, names of what the newest backup does not hold, or what another site
 cannot take over; `versions`, pairs [frameworkVersion, {app: version}]; `backups`, newest first and
 as many as fit, rows of [name, completion (in the form of a name), size in bytes, 1 if complete,
-index in `versions`].
+index in `versions`]; `notRemoved`, why backups that should be removed are still there. A store that
+forbids to remove, as one with locked objects does, makes no backup fail.
 """
 
 import gzip
@@ -30,7 +31,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -56,7 +58,7 @@ from job_result import (
     write_termination_message,
 )
 from operator_constants import TERMINATION_MESSAGE_BYTES
-from secret_redaction import file_secrets
+from secret_redaction import file_secrets, redact
 from site_access import closed_reason
 from site_locks import backup_lock
 from site_records import CONFIG_FILE, check_framework_files, read_marker, read_site_config
@@ -71,6 +73,7 @@ MAX_LISTED = 50
 # Of the names of what is left out, so many are reported, and so many characters of each.
 MAX_LEFT_OUT = 20
 MAX_NAME = 100
+MAX_NOT_REMOVED = 500
 # More than the last line of a dump.
 DUMP_TAIL_BYTES = 4 << 10
 DUMP_ENDS = (b"-- Dump completed", b"-- PostgreSQL database dump complete")
@@ -168,6 +171,11 @@ def step_error(error: ProgramFailed) -> JobError:
     return JobError("DatabaseUnreachable" if lost else "BackupFailed", error)
 
 
+def starts_encrypted(path: Path) -> bool:
+    with open_to_read(path) as file:
+        return stored_backup.is_encrypted(file.read(64))
+
+
 def check_dump(path: Path) -> None:
     """A dump without its last line is incomplete."""
     tail = b""
@@ -184,20 +192,58 @@ def check_dump(path: Path) -> None:
 # --- the store ----------------------------------------------------------------------------------
 
 
-def remove_unfinished(settings: BackupSettings, store: Store) -> None:
+class Removals:
+    """Removes folders of a store. What it does not remove is reported, and fails nothing."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.problems: dict[str, Exception] = {}
+
+    def remove(self, name: str, why: str) -> None:
+        log(f"removing {self.store.location(name)}: {why}")
+        with self.tolerating(name):
+            stored_backup.delete_backup(self.store, name)
+
+    @contextmanager
+    def tolerating(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except (JobError, OSError) as error:
+            log(f"{name}: {error}")
+            self.problems[name] = error
+
+    @property
+    def report(self) -> str:
+        """The first problem, and how many folders have one; empty if none has."""
+        if not self.problems:
+            return ""
+        name, error = next(iter(self.problems.items()))
+        reason = error.reason if isinstance(error, JobError) else "VolumeNotWritable"
+        others = len(self.problems) - 1
+        more = f" and {others} more" if others else ""
+        return f"{name}{more}: {reason}: {' '.join(str(error).split())}"[:MAX_NOT_REMOVED]
+
+
+def remove_unfinished(settings: BackupSettings, store: Store, removals: Removals) -> None:
     """Removes this SiteBackup's unfinished folders that no process writes to any more."""
     now = datetime.now(timezone.utc)
     oldest = stored_backup.name_of(now - timedelta(seconds=settings.timeout))
     for name in stored_backup.backup_names(store):
-        files = store.files(name)
-        if MANIFEST in files or STARTED not in files:
-            continue
-        started = stored_backup.read_object(store, f"{name}/{STARTED}") or {}
-        if started.get("owner") != settings.backup_owner or started.get("site") != settings.owner:
-            continue
-        if name < oldest or (settings.job and started.get("job") == settings.job):
-            log(f"removing {store.location(name)}: it was never finished")
-            stored_backup.delete_backup(store, name)
+        with removals.tolerating(name):
+            started = unfinished(settings, store, name)
+            is_dead = name < oldest or (settings.job and started.get("job") == settings.job)
+            if started and is_dead:
+                removals.remove(name, "it was never finished")
+
+
+def unfinished(settings: BackupSettings, store: Store, name: str) -> dict[str, Any]:
+    """The record of an unfinished folder of this SiteBackup; empty for other folders."""
+    files = store.files(name)
+    if MANIFEST in files or STARTED not in files:
+        return {}
+    started = stored_backup.read_object(store, f"{name}/{STARTED}") or {}
+    is_own = (started.get("owner"), started.get("site")) == (settings.backup_owner, settings.owner)
+    return started if is_own else {}
 
 
 def begin_backup(settings: BackupSettings, store: Store) -> tuple[str, datetime, dict[str, Any]]:
@@ -240,10 +286,15 @@ def back_up(settings: BackupSettings, store: Store) -> Manifest:
         # Processes of the framework may still write to it when this Job is terminated.
         with tempfile.TemporaryDirectory(prefix="backup-", ignore_cleanup_errors=True) as scratch:
             result = create_files(settings, Path(scratch))
+            encrypted = [
+                path.name for path in sorted(Path(scratch).iterdir()) if starts_encrypted(path)
+            ]
+            if DATABASE not in encrypted:
+                check_dump(Path(scratch) / DATABASE)
+            result["encrypted"] = bool(encrypted)
+            result["leftOut"] += [f"{name}: encrypted by the framework" for name in encrypted]
             for what in result["leftOut"]:
                 log(f"the backup: left out: {what}")
-            if not result["encrypted"]:
-                check_dump(Path(scratch) / DATABASE)
             files = [store_file(store, name, path) for path in sorted(Path(scratch).iterdir())]
             has_key = bool(read_json(Path(scratch) / CONFIG).get("encryption_key"))
         # Otherwise the dump may be from before a migration, and the files from after it.
@@ -348,24 +399,53 @@ def expired(
     return found
 
 
-def apply_retention(settings: BackupSettings, store: Store) -> list[Manifest]:
-    """Removes expired backups. Returns the manifests of the others."""
+def apply_retention(
+    settings: BackupSettings, store: Store, newest: Manifest, removals: Removals
+) -> list[Manifest]:
+    """Removes expired backups. Returns the manifests of all that can be restored.
+
+    The newest was stored by this Job: what fails from now on fails no backup.
+    """
+    names = [newest["name"]]
+    with removals.tolerating("retention"):
+        names = sorted({*names, *stored_backup.backup_names(store)}, reverse=True)
     own = [
         manifest
-        for manifest in stored_backup.stored_backups(store)
-        if is_own_backup(settings, manifest)
+        for manifest in (readable(store, name, newest, removals) for name in names)
+        if manifest and is_own_backup(settings, manifest)
     ]
     removed = expired(own, settings.keep_last, settings.keep_days, datetime.now(timezone.utc))
     for manifest in removed:
-        log(f"removing {store.location(manifest['name'])}: retention does not keep it")
-        stored_backup.delete_backup(store, manifest["name"])
-    return [manifest for manifest in own if manifest not in removed]
+        removals.remove(manifest["name"], "retention does not keep it")
+    return [
+        manifest
+        for manifest in own
+        if manifest not in removed or is_still_whole(store, manifest["name"], removals)
+    ]
+
+
+def readable(store: Store, name: str, newest: Manifest, removals: Removals) -> Manifest | None:
+    """The manifest of a backup; None for other folders, and where the store does not give it."""
+    if name == newest["name"]:
+        return newest
+    with removals.tolerating(name):
+        return stored_backup.manifest_of(store, name)
+    return None
+
+
+def is_still_whole(store: Store, name: str, removals: Removals) -> bool:
+    """Whether a backup that should be removed can still be restored."""
+    if name not in removals.problems:
+        return False
+    with suppress(JobError, OSError):
+        return stored_backup.manifest_of(store, name) is not None
+    return False
 
 
 # --- the result ---------------------------------------------------------------------------------
 
 
-def termination_message(manifests: Sequence[Manifest], location: str) -> str:
+def termination_message(manifests: Sequence[Manifest], location: str, not_removed: str = "") -> str:
     """The stored backups, as many of the newest as fit into a termination message."""
     versions: list[list[Any]] = []
     rows: list[list[Any]] = []
@@ -391,6 +471,8 @@ def termination_message(manifests: Sequence[Manifest], location: str) -> str:
         report = {"location": location, "count": len(manifests), "versions": used, "backups": rows}
         if left_out:
             report["leftOut"] = left_out
+        if not_removed:
+            report["notRemoved"] = not_removed
         text = json.dumps(report, separators=(",", ":"))
         if len(text.encode()) <= TERMINATION_MESSAGE_BYTES or not rows:
             return text
@@ -408,7 +490,7 @@ def main() -> tuple[dict[str, Any], str]:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     set_termination_message(
         "BackupInterrupted",
-        "the backup was killed, for example by its timeout, its memory limit or a node's failure",
+        "the backup was killed, for example by spec.timeout, its memory limit or a node's failure",
     )
     settings = BackupSettings()
     if not is_file(settings.site / CONFIG_FILE):
@@ -422,11 +504,13 @@ def main() -> tuple[dict[str, Any], str]:
     # So that the output of programs is redacted.
     file_secrets.update(config.get(key) or "" for key in ("db_password", "encryption_key"))
     store = open_store()
+    removals = Removals(store)
     with backup_lock(settings.workspace, settings.site_name, settings.wait_seconds):
         wait_until_open(settings)
-        remove_unfinished(settings, store)
+        remove_unfinished(settings, store, removals)
         manifest = back_up(settings, store)
-        message = termination_message(apply_retention(settings, store), store.location())
+        kept = apply_retention(settings, store, manifest, removals)
+        message = termination_message(kept, store.location(), redact(removals.report))
     outcome = {
         "backup": manifest["name"],
         "size": stored_backup.size_of(manifest),

@@ -10,7 +10,7 @@ from typing import Any
 import stored_backup
 from backup_store import open_store
 from job_environment import bench_dir, number_env, site_name_env, text_env
-from job_result import log, run_job
+from job_result import JobError, log, run_job
 from site_locks import backup_lock
 from store_base import Store
 from stored_backup import MANIFEST, STARTED
@@ -41,14 +41,26 @@ def lock() -> AbstractContextManager[None]:
 def main() -> dict[str, Any]:
     owner = text_env("BACKUP_OWNER"), text_env("SITE_OWNER")
     store = open_store()
-    removed = 0
+    removed, problems = 0, []
     with lock():
         for name in stored_backup.backup_names(store):
-            if owner_of(store, name) == owner:
+            try:
+                if owner_of(store, name) != owner:
+                    continue
                 log(f"removing {store.location(name)}")
                 stored_backup.delete_backup(store, name)
                 removed += 1
+            except JobError as error:
+                log(f"{store.location(name)} stays: {error}")
+                problems.append((name, error))
         store.discard_draft(stored_backup.draft_of(*owner))
+    if problems:
+        name, first = problems[0]
+        raise JobError(
+            first.reason,
+            f"{len(problems)} stored backups are not removed, {removed} are: "
+            f"{store.location(name)}: {first}",
+        )
     return {"removed": removed}
 
 

@@ -2,7 +2,7 @@
 
 BACKUP_REQUEST is a JSON object: paths `database`, `config`, `files`, `privateFiles`; `withFiles`,
 `compress`; `include`, `exclude` (document types). The result is written to the file STEP_RESULT:
-`dbType`, `apps`, `partial`, `encrypted`, `leftOut`. After a failure, the last line has the reason.
+`dbType`, `apps`, `partial`, `leftOut`. After a failure, the last line has the reason.
 """
 
 import json
@@ -139,7 +139,6 @@ def main() -> None:
         "dbType": frappe.conf.db_type or "mariadb",
         "apps": list(frappe.get_installed_apps()),
         "partial": is_partial,
-        "encrypted": bool(frappe.db.get_single_value("System Settings", "encrypt_backup")),
         "leftOut": left_out,
     }
     with open(os.environ["STEP_RESULT"], "w") as file:

@@ -6,7 +6,8 @@ request, see s3_client.py. It gets it for objects below the prefix of its own ba
 where it may only read, for reading only. A signature is of one content, and ends after 15 minutes.
 
 Environment
-  STORE_PREFIX, S3_ENDPOINT, S3_REGION, S3_BUCKET, S3_PATH_STYLE, as in backup_store.py
+  STORE_PREFIX, S3_ENDPOINT, S3_REGION, S3_BUCKET, S3_PATH_STYLE, S3_ENCRYPTION, S3_KMS_KEY_ID, as
+                         in backup_store.py
   S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY
   STORE_ACCESS           Read: nothing is changed
   STORE_SIGNER_SOCKET

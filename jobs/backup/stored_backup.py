@@ -8,7 +8,7 @@ file was read back and compared. A folder without a manifest is no backup.
   startTime, completionTime (RFC 3339); frameworkVersion, image, dbType; apps [{name, version}]
   complete    whether it has the database, the files and the encryption key
   partial     whether it has only some document types: it cannot be restored as a whole
-  encrypted   whether the framework encrypted the files with the configuration's
+  encrypted   whether the framework encrypted a file with the configuration's
               `backup_encryption_key`
   files       [{name, size, sha256}]
 Files: `database.sql.gz`, `files.tar|tgz`, `private-files.tar|tgz`, `site_config_backup.json`. The
@@ -37,6 +37,8 @@ NAME = re.compile(r"\d{8}T\d{6}Z")
 NAME_FORMAT = "%Y%m%dT%H%M%SZ"
 FILE = re.compile(r"[a-z][a-z_-]*\.(sql\.gz|tar|tgz|json)")
 MAX_MANIFEST_BYTES = 1 << 20
+# The tag of a packet with an encrypted session key, in the old format and in the new one.
+PASSPHRASE_PACKETS = (b"\x8c", b"\x8d", b"\x8e", b"\x8f", b"\xc3")
 
 Manifest = dict[str, Any]
 
@@ -108,6 +110,24 @@ def stored_backups(store: Store) -> list[Manifest]:
 
 def size_of(manifest: Manifest) -> int:
     return sum(file["size"] for file in manifest["files"])
+
+
+def is_encrypted(start: bytes) -> bool:
+    """Whether content begins as a message of OpenPGP that a passphrase opens.
+
+    No dump and no archive begins so. The framework may fail to encrypt without a word.
+    """
+    return start[:1] in PASSPHRASE_PACKETS or start.startswith(b"-----BEGIN PGP MESSAGE")
+
+
+def encrypted_files(store: Store, manifest: Manifest) -> list[str]:
+    """Names of the files that the framework encrypted."""
+    found = []
+    for file in manifest["files"]:
+        with store.open(f"{manifest['name']}/{file['name']}") as content:
+            if is_encrypted(content.read(64)):
+                found.append(file["name"])
+    return found
 
 
 def delete_backup(store: Store, name: str) -> None:

@@ -53,11 +53,13 @@ from stored_backup import (
     NAME,
     Manifest,
     download,
+    encrypted_files,
     manifest_of,
     name_of,
+    size_of,
     stored_backups,
 )
-from unpacking import unpack
+from unpacking import check_space, unpack
 from utc_time import utc_now
 from volume_files import (
     directories_in,
@@ -169,7 +171,7 @@ class Restore:
         store = open_store()
         manifest = self.choose(store)
         location = store.location(manifest["name"])
-        self.check(manifest, location)
+        self.check(store, manifest, location)
         folder = self.settings.site / "private" / "restores" / self.id / "new"
         try_to_remove_tree(folder)
         make_directory(folder, 0o750)
@@ -211,18 +213,19 @@ class Restore:
             )
         return found
 
-    def check(self, manifest: Manifest, location: str) -> None:
+    def check(self, store: Store, manifest: Manifest, location: str) -> None:
         """Fails unless the backup can be restored into the site as a whole."""
         if manifest.get("complete") is not True or manifest.get("partial"):
             raise JobError(
                 "BackupIncomplete",
                 f"{location} does not hold the whole site: its database, files and encryption key",
             )
-        if manifest.get("encrypted"):
+        # Of earlier releases the manifest has the site's setting, not what was done.
+        if manifest.get("encrypted") and (encrypted := encrypted_files(store, manifest)):
             raise JobError(
                 "BackupEncrypted",
-                f"{location} is encrypted by the framework (System Settings, encrypt_backup); "
-                "only a backup without that encryption can be restored",
+                f"{location} is encrypted by the framework (System Settings, encrypt_backup): "
+                f"{', '.join(encrypted)}; only a backup without that encryption can be restored",
             )
         settings = self.settings
         if manifest.get("dbType") != settings.db_type:
@@ -444,6 +447,8 @@ def load_request(backup: str, code: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fetch_files(store: Store, manifest: Manifest, folder: Path) -> None:
+    size = size_of(manifest)
+    check_space(size, f"{manifest['name']} has {size} bytes", folder)
     for file in manifest["files"]:
         name = file["name"]
         download(store, manifest, file, folder / name)

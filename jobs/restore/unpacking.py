@@ -73,7 +73,7 @@ def check_archive(archive: Path, target: Path) -> None:
         if member.issparse():
             raise JobError("BackupCorrupt", f"{archive.name}: {member.name!r} is a sparse file")
         size += max(member.size, 0) + FILE_BYTES
-        check_space(size, f"{archive.name} unpacks to {size} bytes or more", archive)
+        check_space(size, f"{archive.name} unpacks to {size} bytes or more", archive.parent)
 
 
 def path_of(name: str, archive: Path, target: Path) -> Path | None:
@@ -110,15 +110,15 @@ def copy_linked(member: tarfile.TarInfo, archive: Path, target: Path) -> None:
         if path is None or source is None:
             raise FileNotFoundError
         with open_to_read(source) as file:
-            check_space(os.fstat(file.fileno()).st_size, what, archive)
+            check_space(os.fstat(file.fileno()).st_size, what, archive.parent)
         make_directory(path.parent)
         copy_file(source, path)
     except (FileNotFoundError, NotADirectoryError):
         raise JobError("BackupCorrupt", f"{what}, which is not in it") from None
 
 
-def check_space(size: int, what: str, archive: Path) -> None:
-    free = max(0, free_bytes(archive.parent) - RESERVED_BYTES)
+def check_space(size: int, what: str, folder: Path) -> None:
+    free = max(0, free_bytes(folder) - RESERVED_BYTES)
     if size > free:
         raise JobError("VolumeFull", f"{what}, and the volume has space for {free}")
 

@@ -37,6 +37,44 @@ def test_the_host_has_a_port_that_is_not_the_standard_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("endpoint", "host", "root"),
+    [
+        ("https://[2001:DB8::5]:9000", "[2001:db8::5]:9000", "/examplebucket/"),
+        ("http://[::1]/", "[::1]", "/examplebucket/"),
+        (
+            "https://ref.example.com/storage/v1/s3/",
+            "ref.example.com",
+            "/storage/v1/s3/examplebucket/",
+        ),
+    ],
+)
+def test_endpoints_may_be_an_address_and_have_a_path(endpoint: str, host: str, root: str) -> None:
+    store = client(endpoint)
+    assert (store.authority, store.root) == (host, root)
+
+
+def test_the_encryption_is_signed_where_an_object_is_created() -> None:
+    store = S3Client(
+        endpoint="https://s3.example.com",
+        region="us-east-1",
+        bucket="b",
+        key_id="k",
+        secret="s",
+        encryption={"x-amz-server-side-encryption": "AES256"},
+    )
+    for method, query, is_encrypted in (
+        ("PUT", "", True),
+        ("POST", "uploads=", True),
+        ("PUT", "partNumber=1&uploadId=u", False),
+        ("POST", "uploadId=u", False),
+        ("GET", "", False),
+    ):
+        headers = store.sign(method, "/b/k", query, EMPTY_SHA256)
+        assert (headers.get("x-amz-server-side-encryption") == "AES256") is is_encrypted
+        assert ("server-side-encryption" in headers["Authorization"]) is is_encrypted
+
+
+@pytest.mark.parametrize(
     ("status", "content", "reason", "transient"),
     [
         (404, b"<Error><Code>NoSuchBucket</Code></Error>", "BucketMissing", False),

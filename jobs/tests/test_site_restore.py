@@ -1,12 +1,16 @@
 """The backup that a restore without a name takes. test/jobs/site-restore.test.ts has the rest."""
 
+import os
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import site_restore
-from stored_backup import name_of, start_of
+from job_result import JobError
+from stored_backup import encrypted_files, name_of, start_of
+from volume_store import VolumeStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
@@ -62,3 +66,54 @@ def test_the_marker_keeps_the_key_of_a_replaced_backup_once() -> None:
         state = {"digest": "a", "earlier": site_restore.replaced_keys(state)}
     assert site_restore.replaced_keys({**state, "digest": "b"}) == ["a", "b"]
     assert site_restore.replaced_keys({}) == []
+
+
+NAME = "20260301T120000Z"
+
+
+def stored(mount: Path, contents: dict[str, bytes]) -> tuple[VolumeStore, dict[str, Any]]:
+    folder = mount / "team" / NAME
+    folder.mkdir(parents=True)
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    files = [{"name": name, "size": len(content)} for name, content in contents.items()]
+    return VolumeStore(mount, "team"), {"name": NAME, "files": files}
+
+
+def test_a_backup_that_is_larger_than_the_volume_is_not_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORE_DIR", str(tmp_path))
+    store, manifest = stored(tmp_path, {"database.sql.gz": b"a"})
+    space = os.statvfs(tmp_path)
+    size = space.f_bavail * space.f_frsize
+    manifest["files"][0]["size"] = size
+    target = tmp_path / "new"
+    target.mkdir()
+    message = rf"{NAME} has {size} bytes, and the volume has space for \d+"
+    with pytest.raises(JobError, match=message) as refusal:
+        site_restore.fetch_files(store, manifest, target)
+    assert refusal.value.reason == "VolumeFull"
+    assert not list(target.iterdir())
+
+
+def test_files_are_encrypted_by_their_content_not_by_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORE_DIR", str(tmp_path))
+    store, manifest = stored(
+        tmp_path,
+        {
+            "database.sql.gz": b"\x1f\x8b\x08dump",
+            "files.tar": b"./site/public/files/",
+            "files.tgz": b"\x8c\x0d\x04\x09\x03\x02",
+            "private-files.tgz": b"\xc3\x0d\x04\x09",
+            "private-files.tar": b"-----BEGIN PGP MESSAGE-----\n",
+            "site_config_backup.json": b"",
+        },
+    )
+    assert encrypted_files(store, manifest) == [
+        "files.tgz",
+        "private-files.tgz",
+        "private-files.tar",
+    ]

@@ -133,6 +133,31 @@ describe('jobs in a site', { concurrency: true }, () => {
     await release(cluster, repaired);
   });
 
+  test('that are evicted begin again, and no attempt is counted', async () => {
+    const namespace = await aShop();
+    const hold = await holdPods(cluster, { sitejob: 'moved' });
+    await cluster.apply(namespace, aJob('moved', { backoffLimit: 0 }));
+    const runningPod = () =>
+      cluster.until('a pod that runs', async () => {
+        const pods = await cluster.list('Pod', namespace, 'job-name=moved-run');
+        return pods.find((pod) => at(pod, 'status.phase') === 'Running')?.metadata.name;
+      });
+    const first = await runningPod();
+    // As the kubelet of a node under pressure does.
+    const target = { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' };
+    await cluster.patchStatus('Pod', namespace, first, {
+      status: { phase: 'Failed', conditions: [target] },
+    });
+    assert.notEqual(await runningPod(), first);
+    const job = await cluster.the('Job', namespace, 'moved-run');
+    assert.deepEqual(
+      [conditionOf(job, 'Failed'), at(job, 'status.failed')],
+      [undefined, undefined],
+    );
+    await release(cluster, hold);
+    await becomes(namespace, 'moved', 'Succeeded');
+  });
+
   test('are not started again when their running Job is deleted, except for a changed spec', async () => {
     const namespace = await aShop();
     const hold = await holdPods(cluster, { sitejob: 'stopped' });

@@ -42,6 +42,8 @@ export interface BackupChange {
   readonly manifest?: SiteConfig;
   /** Changes of the site's configuration in the backup. */
   readonly config?: SiteConfig;
+  /** Files in place of those of the site. */
+  readonly files?: Readonly<Record<string, Buffer>>;
 }
 
 /** Backs a site up by hand: all four files, and the manifest. */
@@ -49,7 +51,7 @@ export function backUp(
   servers: TestServers,
   site: SiteJobs,
   store: StoreVolume,
-  { name = NAME, manifest = {}, config = {} }: BackupChange = {},
+  { name = NAME, manifest = {}, config = {}, files = {} }: BackupChange = {},
 ): string {
   const directory = join(store.directory, PREFIX, name);
   mkdirSync(directory, { recursive: true });
@@ -67,6 +69,7 @@ export function backUp(
     at('site_config_backup.json'),
     JSON.stringify({ ...site.json('site_config.json'), ...config }),
   );
+  for (const [file, content] of Object.entries(files)) writeFileSync(at(file), content);
   writeManifest(directory, {
     version: 1,
     name,

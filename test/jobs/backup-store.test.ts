@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { type S3Server, startS3Server } from '../../testbed/s3/server.js';
+import { companyProxy, strictStore } from './strict-store.js';
 import { type Env, mounts, needs, temporaryDirectory } from './servers.js';
 import {
   type Action,
@@ -177,6 +178,45 @@ describe('a store of backups', needs('python3'), () => {
     assert.deepEqual(uploads(), []);
   });
 
+  test('every object and part has a checksum, and the encryption that the bucket demands', async (t) => {
+    const rules = { checksums: true, encryption: 'aws:kms' };
+    const strict = await strictStore(server.port, () => rules);
+    t.after(strict.close);
+    const place = { S3_ENDPOINT: strict.endpoint, STORE_PREFIX: 'strict' };
+    const encryption = { S3_ENCRYPTION: 'aws:kms', S3_KMS_KEY_ID: 'alias/backups' };
+    const signed = await signedEnv(s3Env(server, { ...place, ...encryption }));
+    t.after(signed.stop);
+    for (const env of [s3Env(server, { ...place, ...encryption }), signed.env]) {
+      for (const size of [0, 5, 40 * MIB]) {
+        assert.equal((await doInStore(env, [['write', `${NAME}/f.tar`, size]])).length, 1);
+      }
+    }
+    const failure = await failureInStore(s3Env(server, place), [['write', `${NAME}/g.tar`, 5]]);
+    assert.equal(failure.reason, 'StoreAccessDenied');
+  });
+
+  test('the store is reached through the proxy of the environment', async (t) => {
+    const proxy = await companyProxy();
+    t.after(proxy.close);
+    const port = String(server.port);
+    const way = { S3_ENDPOINT: `http://s3.test:${port}`, STORE_PREFIX: 'proxy' };
+    const signed = await signedEnv(s3Env(server, way));
+    t.after(signed.stop);
+    const through = { ...signed.env, HTTP_PROXY: proxy.url };
+    const write = [['write', `${NAME}/f.tar`, 40 * MIB]] as const;
+    assert.equal((await doInStore(through, write)).length, 1);
+    assert.ok(proxy.seen.includes(`PUT s3.test:${port}`), proxy.seen.join('\n'));
+    proxy.seen.length = 0;
+    const direct = { ...through, NO_PROXY: 'localhost,.test' };
+    assert.equal((await doInStore(direct, write)).length, 1);
+    assert.deepEqual(proxy.seen, []);
+    const wrong = { ...signed.env, http_proxy: proxy.url.replace('p%40ss', 'wrong') };
+    const { reason, message } = await failureInStore(wrong, [['folders']]);
+    assert.equal(reason, 'StoreFailed');
+    assert.match(message, /through the proxy 127.0.0.1:\d+: HTTP 407/);
+    assert.ok(!message.includes('wrong'));
+  });
+
   const faults: readonly (readonly [what: string, env: () => Env, reason: string, says: RegExp])[] =
     [
       [
@@ -242,7 +282,17 @@ describe('a store of backups', needs('python3'), () => {
     const secure = await startS3Server({ port, tls: { cert, key } });
     const env = s3Env(secure, { S3_ENDPOINT: `https://s3.test:${String(port)}` });
     assert.equal((await failureInStore(env, [['folders']])).reason, 'StoreCertificateInvalid');
-    assert.deepEqual(await doInStore({ ...env, S3_CA_FILE: cert }, [['folders']]), [[]]);
+    const trusting = { ...env, S3_CA_FILE: cert };
+    assert.deepEqual(await doInStore(trusting, [['folders']]), [[]]);
+    const proxy = await companyProxy();
+    const through = { ...trusting, HTTPS_PROXY: proxy.url };
+    assert.deepEqual(await doInStore(through, [['folders']]), [[]]);
+    assert.deepEqual(proxy.seen, [`CONNECT s3.test:${String(port)}`]);
+    const wrong = { ...trusting, HTTPS_PROXY: proxy.url.replace('p%40ss', 'wrong') };
+    const refused = await failureInStore(wrong, [['folders']]);
+    assert.equal(refused.reason, 'StoreUnreachable');
+    assert.match(refused.message, /through the proxy 127.0.0.1:\d+: Tunnel connection failed: 407/);
+    proxy.close();
     await secure.stop();
   });
 

@@ -25,6 +25,7 @@ import {
 } from './servers.js';
 import { AT_ONCE, describeOnServers, KEY, type SiteJobs } from './site-fixture.js';
 import { PREFIX, s3Env, volumeEnv } from './store-fixture.js';
+import { type Rules, strictStore } from './strict-store.js';
 
 interface Manifest {
   readonly name: string;
@@ -409,6 +410,39 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
       [true, true, false, false],
     );
   });
+
+  const refusals = [
+    { status: 403, code: 'AccessDenied' },
+    { status: 409, code: 'ObjectLocked' },
+    { status: 405, code: 'MethodNotAllowed' },
+  ];
+  for (const noDelete of refusals) {
+    test(`are stored once where the store forbids to remove: ${noDelete.code}`, async (t) => {
+      const server = await startS3Server({ port: await freePort() });
+      t.after(() => server.stop());
+      let rules: Rules = {};
+      const strict = await strictStore(server.port, () => rules);
+      t.after(strict.close);
+      const store = { ...s3Env(server), S3_ENDPOINT: strict.endpoint };
+      const first = await run(store, { KEEP_LAST: '1' });
+      assert.equal(first.code, 0, first.output);
+      rules = { checksums: true, noDelete };
+      const second = await run(store, { KEEP_LAST: '1' });
+      assert.equal(second.code, 0, second.output);
+      const report = readReport(second.terminationMessage);
+      const names = report?.backups.map(({ name }) => name) ?? [];
+      assert.equal(names.length, 2, 'what cannot be removed is listed');
+      assert.ok(report?.notRemoved?.startsWith(`${names[1] ?? '-'}: Store`), report?.notRemoved);
+      assert.match(report?.notRemoved ?? '', new RegExp(noDelete.code));
+      const removed = await remove(store);
+      assert.equal(removed.code, 1);
+      assert.match(removed.terminationMessage, /2 stored backups are not removed, 0 are: s3:/);
+      rules = {};
+      const third = await run(store, { KEEP_LAST: '1' });
+      const last = readReport(third.terminationMessage);
+      assert.deepEqual([last?.count, last?.notRemoved], [1, undefined]);
+    });
+  }
 
   test('are listed as far as they fit into the message', async () => {
     const store = volumeEnv();

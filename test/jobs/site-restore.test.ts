@@ -176,7 +176,8 @@ describeOnServers('a restore', (servers) => {
     const redis = (...args: readonly string[]): string =>
       redisCli(servers.redis.port, servers.redis.password, ...args);
     const store = aStore();
-    const { copy } = await backedUp(store);
+    // As of earlier releases, which wrote the setting of the site.
+    const { copy } = await backedUp(store, { manifest: { encrypted: true } });
     const { site, old } = await existing();
     const queue = 'rq:queue:team.b.own:short';
     redis('RPUSH', queue, `${site.name}::1`);
@@ -443,7 +444,7 @@ describeOnServers('a restore', (servers) => {
     ['of another kind of server', /BackupUnsuitable/, () => ({ manifest: { dbType: 'oracle' } })],
     ['of some document types', /BackupIncomplete/, () => ({ manifest: { partial: true } })],
     ['that is not complete', /BackupIncomplete/, () => ({ manifest: { complete: false } })],
-    ['that is encrypted', /BackupEncrypted/, () => ({ manifest: { encrypted: true } })],
+    ['that is encrypted', /BackupEncrypted: .*: files.tgz;/, () => ({ manifest: { encrypted: true }, files: { 'files.tgz': Buffer.from('8c0d04090302', 'hex') } })],
     ['without a key', /BackupIncomplete: .*no encryption key/, () => ({ config: { encryption_key: '' } })],
     ['of unknown apps', /BackupIncomplete: .*does not list its apps/, () => ({ manifest: { apps: 'frappe' } })],
   ]; // prettier-ignore

@@ -158,7 +158,17 @@ healthCases({ kind: 'Job' }, [
     'that is about to fail',
     withConditions(condition('FailureTarget', 'True', 'DeadlineExceeded')),
     'Failed',
-    'DeadlineExceeded',
+    'took longer than its limit of time',
+  ],
+  [
+    'that took too long, with the field that gives it more time',
+    {
+      ...withConditions(condition('Failed', 'True', 'DeadlineExceeded', 'was active longer')),
+      metadata: { annotations: { 'example.com/timeout-field': 'spec.timeout' } },
+      spec: { activeDeadlineSeconds: 60 },
+    },
+    'Failed',
+    'took longer than its limit of 60 seconds; spec.timeout sets it',
   ],
   [
     'whose failure does not hold',

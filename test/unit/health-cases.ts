@@ -6,7 +6,7 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 /** An object in one situation, and the health that it has. */
 export type HealthCase = readonly [
   situation: string,
-  object: { readonly spec?: object; readonly status?: object },
+  object: { readonly metadata?: object; readonly spec?: object; readonly status?: object },
   state: string,
   message: string,
 ];

@@ -242,10 +242,19 @@ suite('what is read of a report', () => {
     const row = [NAME, NAME, 1, 1, 0];
     const odd = [[LONG, NAME, 1, 1, 0], ['20260230T000000Z', NAME, 1, 1, 0], [NAME, NAME, -1], 7];
     const leftOut = ['public.audit of postgres', 'a\nb', 7, LONG];
-    const report = { location: LOCATION, count: 2, versions, backups: [row, row, ...odd], leftOut };
+    const backups = [row, row, ...odd];
+    const report = {
+      location: LOCATION,
+      count: 2,
+      versions,
+      backups,
+      leftOut,
+      notRemoved: 'x'.repeat(600),
+    };
     assert.deepEqual(readReport(JSON.stringify(report)), {
       count: 2,
       leftOut: ['public.audit of postgres'],
+      notRemoved: 'x'.repeat(500),
       backups: [
         {
           ...{ name: NAME, startTime: TIME, completionTime: TIME, size: 1, complete: true },

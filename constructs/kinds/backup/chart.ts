@@ -81,6 +81,7 @@ function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrappeJobProps, 'r
     name: backupNames(metadata.name).backup,
     component: 'backup',
     deadlineSeconds: timeout,
+    deadlineField: 'spec.timeout',
     backoffLimit: spec.backoffLimit,
     once: true,
     terminationGracePeriodSeconds: GRACE_SECONDS,

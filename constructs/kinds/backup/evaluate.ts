@@ -111,12 +111,16 @@ function blocked({ reason, message }: SiteBlock): BackupResult {
   return { phase: 'Pending', ready: conditionResult('Ready', 'False', reason, message) };
 }
 
-function succeeded(backup: StoredBackup | undefined, { leftOut = [] }: Stored): ConditionResult {
+function succeeded(
+  backup: StoredBackup | undefined,
+  { leftOut = [], notRemoved }: Stored,
+): ConditionResult {
   const message = backup
     ? `stored and checked: ${backup.location}`
     : 'the backup has ended, but status.backups does not list it; look for it in spec.destination';
   const rest = leftOut.length > 0 ? `; left out: ${leftOut.join(', ')}` : '';
-  return conditionResult('Ready', 'True', 'BackedUp', `${message}${rest}`);
+  const kept = notRemoved === undefined ? '' : `; not removed: ${notRemoved}`;
+  return conditionResult('Ready', 'True', 'BackedUp', `${message}${rest}${kept}`);
 }
 
 function failed(why = 'BackupFailed: no reason is known'): ConditionResult {
@@ -139,16 +143,17 @@ function failureOf(before: SiteBackupStatus, runs: readonly JobRun[]): string | 
 
 type Stored = Pick<SiteBackupStatus, 'count' | 'backups' | 'lastSuccessfulTime'> & {
   readonly leftOut?: readonly string[] | undefined;
+  readonly notRemoved?: string | undefined;
 };
 
 /** What is stored: as the last successful backup reported, else as the status has it. */
 function storedNow(
-  { count, backups, lastSuccessfulTime, leftOut }: SiteBackupStatus,
+  { count, backups, lastSuccessfulTime, leftOut, notRemoved }: SiteBackupStatus,
   runs: readonly JobRun[],
 ): Stored {
   const last = runs.find(({ state }) => state === 'Succeeded');
   const report = readReport(last?.message);
-  if (!report) return defined({ count, backups, lastSuccessfulTime, leftOut });
+  if (!report) return defined({ count, backups, lastSuccessfulTime, leftOut, notRemoved });
   // A backup of the future comes from a wrong clock: for as long as it is the newest, it would hide that
   // backups fail.
   const end = last?.completionTime;
@@ -159,6 +164,7 @@ function storedNow(
     count: report.count,
     backups: report.backups,
     leftOut: report.leftOut.length > 0 ? report.leftOut : undefined,
+    notRemoved: report.notRemoved,
     ...defined({ lastSuccessfulTime: newest?.completionTime }),
   };
 }

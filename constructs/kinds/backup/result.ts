@@ -22,6 +22,8 @@ export interface BackupReport {
   readonly backups: readonly StoredBackup[];
   /** Of the newest: what it does not hold, or what another site cannot take over. */
   readonly leftOut: readonly string[];
+  /** Why backups that should be removed are still there. */
+  readonly notRemoved: string | undefined;
 }
 
 /** As in the schema of the status. */
@@ -29,6 +31,7 @@ const MOST_BACKUPS = 50;
 /** Applications of one backup: all backups together must fit into an object of the API server. */
 const MOST_APPS = 50;
 const MOST_LEFT_OUT = 21;
+const MOST_NOT_REMOVED = 500;
 const LEFT_OUT = /^[^\p{Cc}]{1,120}$/u;
 const APP = /^\w[\w.-]{0,62}$/;
 const VERSION = /^[\x20-\x7e]{1,63}$/;
@@ -46,7 +49,8 @@ export function readReport(message: string | undefined): BackupReport | undefine
     .flatMap((row) => backupIn(row, location, versions) ?? []);
   const byName = new Map(stored.map((backup) => [backup.name, backup]));
   const leftOut = matchingItems(report['leftOut'], LEFT_OUT, MOST_LEFT_OUT);
-  return { count, backups: [...byName.values()], leftOut };
+  const notRemoved = shortText(report['notRemoved'], MOST_NOT_REMOVED);
+  return { count, backups: [...byName.values()], leftOut, notRemoved };
 }
 
 /** A backup in its row: name, completion, size, 1 if complete, index of its versions. */

@@ -161,8 +161,10 @@ export const spec: Schema = {
           properties: {
             endpoint: {
               type: 'string',
-              description: 'URL of the store, such as `https://s3.eu-central-1.amazonaws.com`.',
-              pattern: '^https?://[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/?$',
+              description:
+                'URL of the store, such as `https://s3.eu-central-1.amazonaws.com`: a name or an address, with a port and a path where it has them.',
+              pattern:
+                '^https?://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*[/]?$',
               maxLength: 512,
             },
             region: {
@@ -222,7 +224,31 @@ export const spec: Schema = {
                 },
               },
             },
+            serverSideEncryption: {
+              type: 'string',
+              description:
+                'How the store should encrypt what it stores, where a policy of the bucket demands it.',
+              enum: ['AES256', 'aws:kms'],
+            },
+            kmsKeyId: {
+              type: 'string',
+              description: "Key of `aws:kms`. By default the store's own.",
+              pattern: '^[A-Za-z0-9:/_-]+$',
+              minLength: 1,
+              maxLength: 2048,
+            },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: "!has(self.kmsKeyId) || (has(self.serverSideEncryption) && self.serverSideEncryption == 'aws:kms')",
+              message: 'kmsKeyId needs serverSideEncryption: aws:kms',
+            },
+            {
+              rule: "self.forcePathStyle || !self.endpoint.contains('[')",
+              message:
+                'forcePathStyle: false needs an endpoint with a name: a bucket cannot be put before an address',
+            },
+          ],
         },
       },
       'x-kubernetes-validations': [
@@ -481,6 +507,11 @@ export const status: Schema = {
       maxItems: 21,
       items: { type: 'string' },
       'x-kubernetes-list-type': 'atomic',
+    },
+    notRemoved: {
+      type: 'string',
+      description:
+        'Why backups that should be removed are still there: the first of them, how many more there are, and what the store says.',
     },
   },
 };

@@ -64,6 +64,7 @@ function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobInputs): Frappe
     backoffLimit: spec.backoffLimit,
     // The script enforces the timeout; this deadline is for pods that do not start, or do not end.
     deadlineSeconds: (timeout + STARTING_SECONDS) * (spec.backoffLimit + 1),
+    deadlineField: 'spec.timeout',
     container: {
       name: 'job',
       command: jobCommand('site_job.py'),

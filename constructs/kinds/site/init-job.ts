@@ -4,6 +4,7 @@ import { tlsPod } from '../../frappe/database-tls.js';
 import { FrappeJob } from '../../frappe/job.js';
 import { jobCommand, secretEnv } from '../../frappe/pod.js';
 import { longerTimeout } from '../../frappe/worker.js';
+import { parseDuration } from '../../kit/duration.js';
 import { hashOf } from '../../kit/json/hash.js';
 import { siteNames } from '../../kit/names.js';
 import type { AppSite } from '../../api/site.js';
@@ -16,7 +17,7 @@ import { restoreEnv, restoreRun } from './restore.js';
 import { siteConfig } from './site-config.js';
 
 /** Migrating a large database takes hours. */
-const MIGRATE_SECONDS = 21_600;
+const INIT_MS = 21_600_000;
 /** How much longer than the longest background job the init Job waits. */
 const SPARE_SECONDS = 120;
 const RETRIES = 3;
@@ -57,7 +58,8 @@ export class SiteInit extends Construct {
       run: initRun(site, inputs),
       backoffLimit: RETRIES,
       // Each attempt may wait.
-      deadlineSeconds: MIGRATE_SECONDS + (jobsWait ?? 0) * (RETRIES + 1),
+      deadlineSeconds: initSeconds(site) + (jobsWait ?? 0) * (RETRIES + 1),
+      deadlineField: 'spec.initTimeout',
       initContainers: [...admin.containers, ...(store?.sidecars ?? [])],
       extraVolumes: [...admin.volumes, ...tls.volumes, ...(store?.volumes ?? [])],
       container: {
@@ -82,6 +84,10 @@ export class SiteInit extends Construct {
       },
     });
   }
+}
+
+function initSeconds({ spec }: AppSite): number {
+  return Math.ceil((parseDuration(spec.initTimeout ?? '') ?? INIT_MS) / 1000);
 }
 
 /** How long an upgrade waits for running background jobs; undefined where the script's default suffices. */

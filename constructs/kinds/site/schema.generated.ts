@@ -1452,6 +1452,17 @@ export const spec: Schema = {
       type: 'boolean',
       description: 'Stops every write of the operator for this site while true.',
     },
+    initTimeout: {
+      type: 'string',
+      description:
+        'How long the Job may take that creates, migrates or restores the site, with all its attempts. By default `6h`.',
+      pattern: '^([0-9]+h)?([0-9]+m)?([0-9]+s)?$',
+      minLength: 2,
+      maxLength: 16,
+      'x-kubernetes-validations': [
+        { rule: "self.matches('[1-9]')", message: 'must be longer than zero' },
+      ],
+    },
     restoreFrom: {
       type: 'object',
       description:
@@ -1503,8 +1514,10 @@ export const spec: Schema = {
               properties: {
                 endpoint: {
                   type: 'string',
-                  description: 'URL of the store, such as `https://s3.eu-central-1.amazonaws.com`.',
-                  pattern: '^https?://[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/?$',
+                  description:
+                    'URL of the store, such as `https://s3.eu-central-1.amazonaws.com`: a name or an address, with a port and a path where it has them.',
+                  pattern:
+                    '^https?://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*[/]?$',
                   maxLength: 512,
                 },
                 region: {
@@ -1564,7 +1577,31 @@ export const spec: Schema = {
                     },
                   },
                 },
+                serverSideEncryption: {
+                  type: 'string',
+                  description:
+                    'How the store should encrypt what it stores, where a policy of the bucket demands it.',
+                  enum: ['AES256', 'aws:kms'],
+                },
+                kmsKeyId: {
+                  type: 'string',
+                  description: "Key of `aws:kms`. By default the store's own.",
+                  pattern: '^[A-Za-z0-9:/_-]+$',
+                  minLength: 1,
+                  maxLength: 2048,
+                },
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "!has(self.kmsKeyId) || (has(self.serverSideEncryption) && self.serverSideEncryption == 'aws:kms')",
+                  message: 'kmsKeyId needs serverSideEncryption: aws:kms',
+                },
+                {
+                  rule: "self.forcePathStyle || !self.endpoint.contains('[')",
+                  message:
+                    'forcePathStyle: false needs an endpoint with a name: a bucket cannot be put before an address',
+                },
+              ],
             },
           },
           'x-kubernetes-validations': [
