@@ -6082,7 +6082,7 @@ export interface SiteBackupSpec {
   readonly exclude?: string[];
 
   /**
-   * Which backups of the schedule are kept. By default all. Only complete ones count, and the last of them is never removed.
+   * Which backups of the schedule are kept. By default all. Complete and incomplete backups are counted separately, and the last complete one is never removed.
    *
    * @schema SiteBackupSpec#retention
    */
@@ -6181,7 +6181,7 @@ export function toJson_SiteBackupSpecSiteRef(obj: SiteBackupSpecSiteRef | undefi
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Which backups of the schedule are kept. By default all. Only complete ones count, and the last of them is never removed.
+ * Which backups of the schedule are kept. By default all. Complete and incomplete backups are counted separately, and the last complete one is never removed.
  *
  * @schema SiteBackupSpecRetention
  */

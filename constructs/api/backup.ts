@@ -33,7 +33,7 @@ export interface SiteBackupSpec extends SiteScoped {
    * @maxItems 100
    * @listType set */
   readonly exclude?: readonly DocumentType[];
-  /** Which backups of the schedule are kept. By default all. Only complete ones count, and the last of them is never removed. */
+  /** Which backups of the schedule are kept. By default all. Complete and incomplete backups are counted separately, and the last complete one is never removed. */
   readonly retention?: BackupRetention;
   /** Where the backups are stored. */
   readonly destination: BackupDestination;

@@ -69,7 +69,7 @@ export const FLAGS = {
   'webhook-client-names': flag(
     names,
     '',
-    'Common names of the webhook clients that are answered, separated by commas; all that an authority has signed when not given.',
+    'Common names of the webhook clients that are answered, separated by commas. By default, all clients whose certificate an authority has signed.',
   ),
   'leader-elect': flag(
     bool,

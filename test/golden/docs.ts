@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseAllDocuments } from 'yaml';
-import type { Schema } from '../../constructs/kit/definition.js';
+import { parse, parseAllDocuments } from 'yaml';
+import type { KindDefinition, Schema } from '../../constructs/kit/definition.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { assertGolden } from './compare.js';
 
@@ -78,11 +78,37 @@ function most(limit: number | undefined, unit = ''): string {
 }
 
 function meaningOf(schema: Schema): string {
-  const rules = schema['x-kubernetes-validations']?.map(({ message }) => message) ?? [];
-  return [schema.description ?? '', ...rules]
+  const refusals = schema['x-kubernetes-validations']?.map(({ message }) => `"${message}"`) ?? [];
+  const sentences = [
+    ...(schema.description ? [schema.description] : []),
+    ...(refusals.length > 0 ? [`Refused with ${refusals.join(', or ')}`] : []),
+  ];
+  return sentences
     .map((sentence) => sentence.replace(/^[a-z]/, (letter) => letter.toUpperCase()))
     .map((sentence) => sentence.replace(/[.]?$/, '.'))
     .join(' ');
+}
+
+/** The fields of a kind that cannot change, with the words of the refusal. */
+export function immutableRows({ kind, spec }: KindDefinition): readonly (readonly string[])[] {
+  return immutableFields(spec, 'spec').map(([path, why]) => [kind, code(path), why]);
+}
+
+function immutableFields(schema: Schema, at: string): readonly (readonly [string, string])[] {
+  const own = (schema['x-kubernetes-validations'] ?? []).flatMap(({ message }) => {
+    const [, name = '', why = ''] =
+      /^(\S+) (?:is immutable|cannot be added[^:]*): (.*)$/.exec(message) ?? [];
+    if (name === '') return [];
+    return [[pathOf(at, name), why] as const];
+  });
+  const fields = Object.entries(schema.properties ?? {});
+  return [...own, ...fields.flatMap(([name, field]) => immutableFields(field, `${at}.${name}`))];
+}
+
+/** A rule is at the field that it names, at its parent, or at the object that is one reference. */
+function pathOf(at: string, name: string): string {
+  if (at.endsWith(`.${name}`)) return at;
+  return name === 'runAsUser' ? `${at}.security.securityContext.runAsUser` : `${at}.${name}`;
 }
 
 function code(value: unknown): string {
@@ -185,9 +211,10 @@ function withoutCode(page: string): string {
 export function mergePatchesIn(
   markdown: string,
 ): readonly { readonly singular: string; readonly patch: string }[] {
-  const command = /patch (app[a-z]+|site[a-z]+) \S+ --type merge[\s\\]+-p\s+'([^']*)'/g;
-  return [...markdown.matchAll(command)].map(([, singular = '', patch = '']) => ({
+  const command =
+    /patch (app[a-z]+|site[a-z]+) \S+ --type merge[\s\\]+(?:-p\s+'([^']*)'|--patch-file \/dev\/stdin <<'EOF'\n([^]*?)^EOF$)/gm;
+  return [...markdown.matchAll(command)].map(([, singular = '', json, yaml = '']) => ({
     singular,
-    patch,
+    patch: json ?? JSON.stringify(parse(yaml)),
   }));
 }

@@ -5,6 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import type { Schema } from '../../constructs/kit/definition.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
+import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { DEFINITIONS, KINDS, type AnyKind } from '../../constructs/registry.js';
 import { corpus } from '../golden/corpus.js';
@@ -14,11 +15,13 @@ import {
   brokenLinks,
   fieldTable,
   flagTable,
+  immutableRows,
   longCells,
   manifestsIn,
   markdownFiles,
   mergePatchesIn,
   ROOT,
+  table,
   valueTable,
 } from '../golden/docs.js';
 import { graphOf, kindOf, outcomesOf } from '../golden/outcome.js';
@@ -126,6 +129,39 @@ suite('the golden scenario with every field set', () => {
       assert.deepEqual(unset.sort(), listedFields(definition, 'Fields that are not set'));
     });
   }
+});
+
+test('docs/immutable-fields.md lists every field that cannot change', () => {
+  const rows = DEFINITIONS.flatMap(immutableRows);
+  const rules = JSON.stringify(DEFINITIONS).match(/is immutable: |cannot be added[^:]*: /g) ?? [];
+  assert.equal(rows.length, rules.length);
+  assertSection('docs/immutable-fields.md', 'immutable', table(['Kind', 'Field', 'Why'], rows));
+});
+
+test('docs/labels.md lists every label, annotation and finalizer', () => {
+  const { group, ...keys } = metadataKeysFor('app-operator.io');
+  const listed = new Set(
+    [...read('docs/labels.md').matchAll(/^\| `([^`]+)`/gm)].map(([, key]) => key),
+  );
+  for (const key of Object.values(keys)) assert.ok(listed.has(key), `${group}: ${key}`);
+});
+
+suite('the questions of users', () => {
+  const file = 'docs/contributing/user-questions.md';
+  const rows = [...read(file).matchAll(/^\| (\d+) +\| ([^|]+?) +\| (.+?) +\|$/gm)];
+  test('are numbered, and 52 or more', () => {
+    assert.ok(rows.length >= 52, String(rows.length));
+    assert.deepEqual(
+      rows.map(([, number]) => Number(number)),
+      rows.map((_, i) => i + 1),
+    );
+  });
+  for (const [, , question = '', answer = ''] of rows)
+    test(`"${question}" is answered with something to copy`, () => {
+      const pages = [...answer.matchAll(/\]\(\.\.\/([^)#]+)/g)].map(([, page = '']) => page);
+      assert.ok(pages.length > 0);
+      for (const page of pages) assert.match(read(`docs/${page}`), /^ *```(sh|yaml|ts|console)$/m);
+    });
 });
 
 test('docs/operator-flags.md lists every flag of the operator', () => {

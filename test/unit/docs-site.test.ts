@@ -73,6 +73,24 @@ describe('the pages of this repository', () => {
     );
   });
 
+  it('are in the groups of the index', () => {
+    const groups = sidebarOf(text('docs/README.md'), titles);
+    const names = groups.map(({ text: name }) => name);
+    assert.deepEqual(names.slice(0, 6), [
+      'Start',
+      'Operate',
+      'Data',
+      'Network',
+      'Security',
+      'Reference',
+    ]);
+    const links = (name: string) =>
+      groups.find((group) => group.text === name)?.items.map(({ link }) => link) ?? [];
+    assert.deepEqual(links('Start').slice(0, 2), ['/tasks', '/concepts']);
+    assert.ok(links('Data').includes('/restore'));
+    assert.ok(!names.includes('More'), String(links('More')));
+  });
+
   it('have one page of all examples', () => {
     const shown = examplesPage({ 'bench.yaml': 'kind: AppBench\n' });
     assert.match(shown, /^# Examples\n[^]*## bench\.yaml\n\n```yaml\nkind: AppBench\n```\n$/);

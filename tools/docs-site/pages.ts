@@ -74,9 +74,12 @@ export function titleOf(file: string, text: string): string {
   return title.replaceAll('`', '');
 }
 
-/** @param titles by page, as `spec/appsite.md` */
+/**
+ * The groups of the index, then those of the folders.
+ * @param index the text of docs/README.md: its headings of level 2 that have a table are the groups
+ * @param titles by page, as `spec/appsite.md`
+ */
 export function sidebarOf(index: string, titles: ReadonlyMap<string, string>): SidebarGroup[] {
-  const [tasks = '', reference = ''] = index.split(/^Reference:$/m);
   const placed = new Set<string>(['index.md']);
   const group = (text: string, pages: Iterable<string>): SidebarGroup => {
     const items = [...pages].flatMap((page) => {
@@ -88,13 +91,21 @@ export function sidebarOf(index: string, titles: ReadonlyMap<string, string>): S
     return { text, items };
   };
   const within = (folder: string) => [...titles.keys()].filter((page) => page.startsWith(folder));
+  const [, ...sections] = index.split(/^## /m);
+  const groups = sections.map((section) => {
+    const [name = ''] = section.split('\n', 1);
+    const pages = linkedPages(section).filter((page) => !page.startsWith('spec/'));
+    if (name === 'Start') return group(name, ['tasks.md', ...pages]);
+    // The pages of the folder that no row names follow those of its group.
+    if (name === 'Security') return group(name, [...pages, ...within('security/')]);
+    return name === 'Reference'
+      ? group(name, [...pages.filter((page) => !page.startsWith('contributing/')), 'examples.md'])
+      : group(name, pages);
+  });
   return [
-    group('Start', ['tasks.md', 'before-you-begin.md', 'install.md', 'first-site.md']),
-    group('Kinds', ['spec/index.md', ...within('spec/')]),
-    group('Tasks', linkedPages(tasks)),
-    group('Reference', [...linkedPages(reference), 'examples.md']),
+    ...groups,
+    group('Kinds', within('spec/')),
     group('Runbooks', within('runbooks/')),
-    group('Security', within('security/')),
     group('Contributing', within('contributing/')),
     group('Decisions', within('adr/')),
     group('More', [...titles.keys()]),

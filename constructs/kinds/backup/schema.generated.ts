@@ -105,7 +105,7 @@ export const spec: Schema = {
     retention: {
       type: 'object',
       description:
-        'Which backups of the schedule are kept. By default all. Only complete ones count, and the last of them is never removed.',
+        'Which backups of the schedule are kept. By default all. Complete and incomplete backups are counted separately, and the last complete one is never removed.',
       properties: {
         keepLast: {
           type: 'integer',
