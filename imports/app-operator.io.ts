@@ -6187,14 +6187,14 @@ export function toJson_SiteBackupSpecSiteRef(obj: SiteBackupSpecSiteRef | undefi
  */
 export interface SiteBackupSpecRetention {
   /**
-   * The last so many.
+   * How many of the newest backups are kept.
    *
    * @schema SiteBackupSpecRetention#keepLast
    */
   readonly keepLast?: number;
 
   /**
-   * Those of the last so many days.
+   * For how many days backups are kept.
    *
    * @schema SiteBackupSpecRetention#keepDays
    */

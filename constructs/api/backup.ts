@@ -64,13 +64,13 @@ export type DocumentType = string;
 /** Which backups are kept: one that either rule keeps stays.
  * @cel has(self.keepLast) || has(self.keepDays) ;; retention needs keepLast or keepDays */
 export interface BackupRetention {
-  /** The last so many.
+  /** How many of the newest backups are kept.
    * @type integer
    * @format int32
    * @minimum 1
    * @maximum 1000 */
   readonly keepLast?: number;
-  /** Those of the last so many days.
+  /** For how many days backups are kept.
    * @type integer
    * @format int32
    * @minimum 1

@@ -110,14 +110,14 @@ export const spec: Schema = {
         keepLast: {
           type: 'integer',
           format: 'int32',
-          description: 'The last so many.',
+          description: 'How many of the newest backups are kept.',
           minimum: 1,
           maximum: 1000,
         },
         keepDays: {
           type: 'integer',
           format: 'int32',
-          description: 'Those of the last so many days.',
+          description: 'For how many days backups are kept.',
           minimum: 1,
           maximum: 3660,
         },
