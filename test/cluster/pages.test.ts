@@ -198,6 +198,11 @@ describe('docs/install.md', () => {
     test(`installs with Helm: ${heading}`, async () => {
       const block = under(heading).find(({ code }) => code.startsWith('helm '));
       assert.ok(block);
+      if (!block.code.includes('--create-namespace'))
+        await reader.types({
+          heading: 'the namespace that must exist',
+          code: `kubectl create namespace ${OPERATOR.namespace}`,
+        });
       // The CRDs of the manifest are still there: the page says to add this then.
       const code = `${block.code.trimEnd()} --take-ownership\n`;
       assert.match(await reader.types({ heading, code }, env), /STATUS: deployed/);
