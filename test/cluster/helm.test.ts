@@ -139,10 +139,11 @@ describe('helm', () => {
   });
 
   test('installs again over the CRDs that stayed, and nothing restarts', async () => {
-    await helm.run('install', ...RELEASE, CHART, ...WAIT);
+    // Without policies: kube-apiserver 1.36 does not find their ConfigMap again until it restarts.
+    await helm.run('install', ...RELEASE, CHART, '--set=policies.enabled=false', ...WAIT);
     await start();
     // A change that must reach the children shows that all of the bench has been reconciled.
-    await cluster.until('the API server to have the limits of the policies', async () => {
+    await cluster.until('the API server to know that the policies are deleted', async () => {
       try {
         await cluster.patch('AppBench', place, 'b', { spec: { componentReplicas: { nginx: 2 } } });
         return true;
