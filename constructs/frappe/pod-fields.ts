@@ -1,4 +1,4 @@
-import type { NamingField, PodSecurityFields, ShapingField } from '../kit/pod-fields.js';
+import type { NamingField, PodFields, ShapingField } from '../kit/pod-fields.js';
 
 const TEMPLATES = 'componentPodTemplates';
 const POD = `${TEMPLATES}{}.spec`;
@@ -11,20 +11,15 @@ export const POD_TEMPLATES: readonly ShapingField[] = [
   { path: `${TEMPLATES}{}` },
 ];
 
-/** What names the service account of the pods of a bench or a site. */
-export const SERVICE_ACCOUNTS = [
-  'podTemplate.serviceAccountName',
-  `${POD}.serviceAccountName`,
-] as const;
-
-/** What names further images of the pods of a bench or a site. */
-export const TEMPLATE_IMAGES = CONTAINERS.map((container) => `${container}.image`);
-
-/** What Pod Security has a say in, of the pod templates of a bench or a site. */
-export const TEMPLATE_SECURITY: PodSecurityFields = {
-  containers: LISTS,
-  annotations: ['podTemplate.annotations', `${TEMPLATES}{}.metadata.annotations`],
-};
+/** What is limited of the pods of a bench or a site: accounts, further images, and security. */
+export const LIMITED_FIELDS = {
+  serviceAccounts: ['podTemplate.serviceAccountName', `${POD}.serviceAccountName`],
+  templateImages: CONTAINERS.map((container) => `${container}.image`),
+  podSecurity: {
+    containers: LISTS,
+    annotations: ['podTemplate.annotations', `${TEMPLATES}{}.metadata.annotations`],
+  },
+} as const satisfies PodFields;
 
 /** What pod templates of components name. */
 export const TEMPLATE_NAMES: readonly NamingField[] = [

@@ -6,7 +6,7 @@ import { NAMESPACE_NAME } from '../kit/well-known.js';
 import type { AnyKind } from '../registry.js';
 import { authorRules } from './author-policy.js';
 import { OPERATOR, OPERATOR_LABELS, outsideName } from '../kit/operator-identity.js';
-import { isLimited, limitRules } from './limits-policy.js';
+import { limitRules } from './limits-policy.js';
 import type { PolicyRules } from './policy.js';
 
 const API = 'admissionregistration.k8s.io/v1';
@@ -52,9 +52,9 @@ export class AdmissionPolicies extends Construct {
       if (podFields.shapes || podFields.names) {
         this.policy(`${OPERATOR.authorsPolicy}-${plural}`, plural, authorRules(podFields));
       }
-      if (isLimited(podFields)) {
-        const rules = limitRules(podFields);
-        this.policy(`${OPERATOR.limitsPolicy}-${plural}`, plural, rules, true);
+      const limits = limitRules(podFields);
+      if (limits.validations.length > 0) {
+        this.policy(`${OPERATOR.limitsPolicy}-${plural}`, plural, limits, true);
       }
     }
   }

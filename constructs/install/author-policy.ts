@@ -10,6 +10,7 @@ import {
   SPEC,
   SPECS,
   text,
+  variableName,
 } from './cel.js';
 import type { PolicyRules, Variable, Validation } from './policy.js';
 
@@ -74,7 +75,7 @@ interface Named {
 function singleNames(names: readonly NamingField[]): readonly Named[] {
   return names.filter(isSingle).map(({ path, kind, sentBy = [] }) => {
     const variable = {
-      name: path.replaceAll(/\W+/g, '_'),
+      name: variableName(path),
       expression: newNames(path, sentBy),
     };
     const given = `variables.${variable.name}`;

@@ -69,6 +69,21 @@ export function newItems(head: string, path: string): string {
   return `${all}.filter(i, !(${had}) && ${optional('i', path)}.hasValue())`;
 }
 
+/** The keys of a map that have an item, in a list or a map of their value, for which a test holds. */
+export function keysWith(
+  head: string,
+  itemsOf: (root: string) => string,
+  item: string,
+  test: string,
+): string {
+  return `${optional(SPEC, head)}.orValue({}).filter(k, ${itemsOf(SPEC)}.exists(${item}, ${test}))`;
+}
+
+/** The name of a variable for a path. */
+export function variableName(path: string): string {
+  return path.replaceAll(/\W+/g, '_');
+}
+
 /** A text of CEL. */
 export function text(value: string): string {
   return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;

@@ -1,5 +1,16 @@
 import type { ImageField, PodFields } from '../kit/pod-fields.js';
-import { BEFORE, isChanged, isNew, optional, repetition, SPEC, SPECS, texts } from './cel.js';
+import {
+  BEFORE,
+  isChanged,
+  isNew,
+  keysWith,
+  optional,
+  repetition,
+  SPEC,
+  SPECS,
+  texts,
+  variableName,
+} from './cel.js';
 import { DEFAULT_INGRESS_ANNOTATIONS } from './ingress-annotations.js';
 import { limitList, limitRule, type LimitRule, NO_RULES } from './limit-rule.js';
 import { podSecurityRules } from './pod-security-rules.js';
@@ -26,11 +37,6 @@ export function limitRules(fields: PodFields): PolicyRules {
   };
 }
 
-/** Whether a kind has something that is limited. */
-export function isLimited(fields: PodFields): boolean {
-  return limitRules(fields).validations.length > 0;
-}
-
 /** Whether a text matches a pattern, in which `*` stands for any text. */
 function matches(value: string, pattern: string): string {
   return `${value}.matches('^\\\\Q' + ${pattern}.replace('*', '\\\\E.*\\\\Q') + '\\\\E$')`;
@@ -53,12 +59,15 @@ function imageRules({ images, templateImages = [] }: PodFields): PolicyRules {
 const IMAGE = 'images must begin with what the key "images" lists';
 
 function imageRule({ path, references }: ImageField): LimitRule {
-  const name = path.replaceAll(/\W+/g, '_');
   const before = `(oldObject == null ? [] : ${references(BEFORE)})`;
-  return limitRule(name, `(${references(SPEC)}).filter(i, !(i in ${before}) && ${isDenied('i')})`, {
-    path: `spec.${path}`,
-    what: IMAGE,
-  });
+  return limitRule(
+    variableName(path),
+    `(${references(SPEC)}).filter(i, !(i in ${before}) && ${isDenied('i')})`,
+    {
+      path: `spec.${path}`,
+      what: IMAGE,
+    },
+  );
 }
 
 /** Of a map of templates with lists of containers. */
@@ -70,9 +79,7 @@ function templateImageRule(path: string): LimitRule {
   const image = optional('c', field);
   const had = `${containers(BEFORE)}.exists(o, ${optional('o', field)} == ${image})`;
   const denied = `${image}.hasValue() && !${had} && ${isDenied(`${image}.value()`)}`;
-  const keys = `${optional(SPEC, head)}.orValue({}).filter(k, ${containers(SPEC)}.exists(c, ${denied}))`;
-  const name = path.replaceAll(/\W+/g, '_');
-  return limitRule(name, keys, {
+  return limitRule(variableName(path), keysWith(head, containers, 'c', denied), {
     path: `spec.${head}`,
     what: `${list.replace('spec.', '')}: ${IMAGE}`,
   });
@@ -101,7 +108,7 @@ function serviceAccountRules({ serviceAccounts }: PodFields): PolicyRules {
   const pattern = `(p.contains('/') ? ${matches(`(request.namespace + '/' + a)`, 'p')} : ${matches('a', 'p')})`;
   const isAllowed = `a == 'default' || variables.accountPatterns.exists(p, ${pattern})`;
   const rules = serviceAccounts.map((path) =>
-    limitRule(path.replaceAll(/\W+/g, '_'), `${newValues(path)}.filter(a, !(${isAllowed}))`, {
+    limitRule(variableName(path), `${newValues(path)}.filter(a, !(${isAllowed}))`, {
       path: `spec.${path.replace('{}', '.*')}`,
       what: 'the key "serviceAccounts" does not list this service account',
     }),

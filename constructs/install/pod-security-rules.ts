@@ -1,5 +1,5 @@
 import type { PodFields } from '../kit/pod-fields.js';
-import { BEFORE, optional, repetition, SPEC, texts } from './cel.js';
+import { BEFORE, keysWith, optional, repetition, SPEC, texts, variableName } from './cel.js';
 import { limitRule, type LimitRule, limitText, NO_RULES } from './limit-rule.js';
 import type { PolicyRules } from './policy.js';
 
@@ -68,7 +68,7 @@ function containerRule(path: string): LimitRule {
   const added = `${security}.?capabilities.?add.orValue([]).exists(a, !(a in variables.capabilities))`;
   const loose = `${IS_RESTRICTED} && (${mayEscalate(security)} || ${keepsCapabilities(security)})`;
   const denied = `!(c in ${containers(BEFORE)}) && (${added} || ${loose})`;
-  const keys = `${optional(SPEC, head)}.orValue({}).filter(k, ${containers(SPEC)}.exists(c, ${denied}))`;
+  const keys = keysWith(head, containers, 'c', denied);
   return unlessPrivileged(nameOf(path), keys, {
     path: `spec.${head}`,
     what: `${tail.replace('spec.', '')}: securityContext asks for ${WHAT}`,
@@ -80,17 +80,21 @@ function annotationRule(path: string): LimitRule {
   const found = repetition(path);
   const isDenied = (at: (root: string) => string, key: string): string =>
     `${texts(PROFILES)}.exists(p, ${key}.startsWith(p)) && ${at(SPEC)}[?${key}] != ${at(BEFORE)}[?${key}] && !${at(SPEC)}[?${key}].orValue('').matches('${SAFE_PROFILE}')`;
-  const map = (at: (root: string) => string): string => `${at(SPEC)}.orValue({})`;
   if (!found) {
     const at = (root: string): string => optional(root, path);
-    return unlessPrivileged(nameOf(path), `${map(at)}.filter(a, ${isDenied(at, 'a')})`, {
-      path: `spec.${path}`,
-      what: WHAT,
-    });
+    return unlessPrivileged(
+      nameOf(path),
+      `${at(SPEC)}.orValue({}).filter(a, ${isDenied(at, 'a')})`,
+      {
+        path: `spec.${path}`,
+        what: WHAT,
+      },
+    );
   }
   const { head, tail } = found;
   const at = (root: string): string => optional(`${optional(root, head)}[?k]`, tail);
-  const keys = `${optional(SPEC, head)}.orValue({}).filter(k, ${map(at)}.exists(a, ${isDenied(at, 'a')}))`;
+  const mapOf = (root: string): string => `${at(root)}.orValue({})`;
+  const keys = keysWith(head, mapOf, 'a', isDenied(at, 'a'));
   return unlessPrivileged(nameOf(path), keys, {
     path: `spec.${head}`,
     what: `${tail} ask for ${WHAT}`,
@@ -111,5 +115,5 @@ const keepsCapabilities = (security: string): string =>
   `!('ALL' in ${security}.?capabilities.?drop.orValue(['ALL']))`;
 
 function nameOf(path: string): string {
-  return `security_${path.replaceAll(/\W+/g, '_')}`;
+  return `security_${variableName(path)}`;
 }

@@ -2,11 +2,9 @@ import { DATABASE_IMAGES, REDIS_IMAGE } from '../../frappe/default-images.js';
 import { REPOSITORY } from '../../frappe/image.js';
 import {
   CONFIGURATION_NAMES,
+  LIMITED_FIELDS,
   POD_TEMPLATES,
-  SERVICE_ACCOUNTS,
-  TEMPLATE_IMAGES,
   TEMPLATE_NAMES,
-  TEMPLATE_SECURITY,
   TLS_NAMES,
 } from '../../frappe/pod-fields.js';
 import type { PodFields } from '../../kit/pod-fields.js';
@@ -36,9 +34,8 @@ export const benchPodFields: PodFields = {
     ...CONFIGURATION_NAMES,
     ...TEMPLATE_NAMES,
   ],
-  serviceAccounts: SERVICE_ACCOUNTS,
-  templateImages: TEMPLATE_IMAGES,
-  podSecurity: { ...TEMPLATE_SECURITY, context: CONTAINER },
+  ...LIMITED_FIELDS,
+  podSecurity: { ...LIMITED_FIELDS.podSecurity, context: CONTAINER },
   images: [
     { path: 'image', references: (spec) => `[${frappeImage(spec)}]` },
     {

@@ -1,12 +1,10 @@
 import { DATABASE_IMAGES } from '../../frappe/default-images.js';
 import {
   CONFIGURATION_NAMES,
+  LIMITED_FIELDS,
   POD_TEMPLATES,
-  SERVICE_ACCOUNTS,
   storeNames,
-  TEMPLATE_IMAGES,
   TEMPLATE_NAMES,
-  TEMPLATE_SECURITY,
   TLS_NAMES,
 } from '../../frappe/pod-fields.js';
 import type { PodFields } from '../../kit/pod-fields.js';
@@ -33,7 +31,6 @@ export const sitePodFields: PodFields = {
     ...storeNames('restoreFrom.source'),
     ...TEMPLATE_NAMES,
   ],
-  serviceAccounts: SERVICE_ACCOUNTS,
   images: [
     {
       path: 'dbConfig.image',
@@ -42,7 +39,6 @@ export const sitePodFields: PodFields = {
         `${spec}.?dbConfig.?mode.orValue('') != 'dedicated' ? [] : ${spec}.dbConfig.?image.hasValue() ? [${spec}.dbConfig.image] : [${DEFAULT_IMAGES}]`,
     },
   ],
-  templateImages: TEMPLATE_IMAGES,
-  podSecurity: TEMPLATE_SECURITY,
+  ...LIMITED_FIELDS,
   ingressAnnotations: { path: 'ingress.annotations', enabled: 'ingress.enabled' },
 };
