@@ -49,9 +49,14 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
     upgrade: resolveUpgrade(bench, model, reader),
     blockedReason: missing === undefined ? undefined : `waiting for Secret ${missing}`,
     init,
-    awaitsDigest: awaitsDigest(bench, requestedImage(bench.spec), init),
+    // The status of a bench that is being deleted records nothing any more.
+    awaitsDigest: !isDeleting(bench) && awaitsDigest(bench, requestedImage(bench.spec), init),
     configuration: configurationOf(bench, model, init, reader),
   };
+}
+
+function isDeleting({ metadata }: AppBench): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
 
 function modelOf(bench: AppBench, reader: ClusterReader): BenchModel {
