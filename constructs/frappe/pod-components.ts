@@ -62,7 +62,16 @@ const JOBS = [
     'WAIT_SECONDS',
   ],
   ...['KILL_AFTER_SECONDS', 'REQUEST', 'VALUES'],
-  ...['EXCLUDE', 'INCLUDE', 'SECRETS', 'SOCKETIO_PORT', 'TIMEOUT_SECONDS', 'URL', 'WAS_READY'],
+  ...[
+    'EXCLUDE',
+    'INCLUDE',
+    'SECRETS',
+    'SOCKETIO_PORT',
+    'SECRET_KEYS',
+    'TIMEOUT_SECONDS',
+    'URL',
+    'WAS_READY',
+  ],
   ...['WITH_FILES', 'NAMESPACE', 'BENCH', 'STEP_RESULT', 'MYSQL_*', 'PG*'],
 ];
 const OPERATOR_DIR = '/app-operator';

@@ -11,6 +11,7 @@ import type { BenchModel } from './bench-model.js';
 import type { SecretKey } from './database.js';
 import type { PodComponent } from './pod-components.js';
 import { withComponentTemplate, type PodJson, type PodTemplates } from './pod-template.js';
+import { keyOfSecret } from './secret.js';
 import { BENCH_DIR, ISOLATED_SCRIPT, NGINX_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
 
 export const SITES_DIR = `${BENCH_DIR}/sites`;
@@ -260,7 +261,7 @@ function frappeContainer(bench: BenchModel, props: FrappeContainerProps): k8s.Co
     imagePullPolicy: bench.image.pullPolicy,
     workingDir: BENCH_DIR,
     command: [...command],
-    env: [...BASE_ENV, ...env],
+    env: [...BASE_ENV, ...env, ...secretKeysEnv(env)],
     resources: resourceRequirements(resources),
     securityContext: bench.security.container,
     volumeMounts: [
@@ -311,6 +312,16 @@ export function secretEnv(name: string, from: SecretKey, optional = false): k8s.
       secretKeyRef: { name: from.secret, key: from.key, ...(optional ? { optional: true } : {}) },
     },
   };
+}
+
+/** Which key of which Secret each variable is of, for the messages of scripts. */
+function secretKeysEnv(env: readonly k8s.EnvVar[]): readonly k8s.EnvVar[] {
+  const sources = env.flatMap(({ name, valueFrom }) => {
+    const { name: secret, key } = valueFrom?.secretKeyRef ?? {};
+    return secret === undefined || key === undefined ? [] : [[name, keyOfSecret(key, secret)]];
+  });
+  if (sources.length === 0) return [];
+  return [{ name: 'SECRET_KEYS', value: JSON.stringify(Object.fromEntries(sources)) }];
 }
 
 export function resourceRequirements(resources: Resources): k8s.ResourceRequirements {

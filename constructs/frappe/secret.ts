@@ -2,6 +2,11 @@ import { Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { versionOf, type KubeObject } from '../kit/object.js';
 
+/** A key of a Secret, as messages name it. */
+export function keyOfSecret(key: string, secret: string): string {
+  return `key "${key}" of Secret "${secret}"`;
+}
+
 /** A Secret that a spec names. */
 export interface SecretReference {
   readonly namespace: string;

@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from job_environment import text_env
+from job_environment import secret_env, text_env
 from job_result import JobError
 from store_base import Store
 from volume_store import VolumeStore
@@ -39,7 +39,7 @@ def s3_client_with_key() -> "S3Client":
     from s3_client import S3Client
 
     return s3_client(
-        S3Client, text_env("S3_ACCESS_KEY_ID").strip(), text_env("S3_SECRET_ACCESS_KEY").strip()
+        S3Client, secret_env("S3_ACCESS_KEY_ID").strip(), secret_env("S3_SECRET_ACCESS_KEY").strip()
     )
 
 

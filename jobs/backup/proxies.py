@@ -7,6 +7,7 @@ Environment, in lower or upper case
 """
 
 import base64
+import os
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
@@ -14,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies_environment
 
 from job_result import JobError
+from secret_text import secret_text
 
 
 @dataclass
@@ -30,10 +32,11 @@ class Proxy:
 def proxy_for(scheme: str, host: str, port: int) -> Proxy | None:
     """The proxy of a connection; None if there is none."""
     proxies = getproxies_environment()
-    url = proxies.get(scheme) or proxies.get("all")
-    if not url or is_direct(host, port, proxies.get("no", "")):
+    variable = next((f"{one}_proxy" for one in (scheme, "all") if proxies.get(one)), None)
+    if variable is None or is_direct(host, port, proxies.get("no", "")):
         return None
-    return read_proxy(url.strip(), f"{scheme}_proxy")
+    value = os.fsencode(proxies[variable.removesuffix("_proxy")])
+    return read_proxy(secret_text(value, variable).strip(), variable)
 
 
 def read_proxy(text: str, variable: str) -> Proxy:

@@ -34,9 +34,9 @@ from urllib.parse import quote
 from atomic_files import replace_file, without_nulls
 from framework_cache import check_tracking, delete_asset_manifest
 from image_apps import app_version, check_wanted, major_of
-from job_environment import bench_dir, json_array_env, json_object_env
+from job_environment import bench_dir, json_array_env, json_object_env, secret_env
 from job_result import JobError, run_job
-from job_secrets import variable
+from job_secrets import stored_value
 from operator_constants import (
     COMMON_CONFIG_FILE,
     REDIS_CACHE_PORT,
@@ -109,15 +109,14 @@ def remove_leftovers(sites: Path) -> None:
 
 
 def redis_url(kind: str, default_port: int) -> str:
-    url = variable(f"REDIS_{kind}_URL").strip()
-    if url:
-        return url
+    if stored_value(f"REDIS_{kind}_URL") is not None:
+        return secret_env(f"REDIS_{kind}_URL").strip()
     host = os.environ.get("REDIS_HOST", "").strip()
     if not host:
         raise JobError("InvalidInput", f"REDIS_HOST or REDIS_{kind}_URL must be set")
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
-    password = variable("REDIS_PASSWORD")
+    password = secret_env("REDIS_PASSWORD", "")
     login = f":{quote(password, safe='')}@" if password else ""
     return f"redis://{login}{host}:{port_env(f'REDIS_{kind}_PORT') or default_port}"
 

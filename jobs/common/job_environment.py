@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from job_result import JobError
-from job_secrets import variable
+from job_secrets import stored_value
 from operator_constants import BENCH_DIR
+from secret_text import secret_text
 
 SITE_NAME = re.compile(r"^(?!.*\.\.)[a-z0-9][a-z0-9._-]{0,252}$")
 # Directories below `sites/` that are no sites.
@@ -25,12 +26,24 @@ def address_of(host: str, port: object) -> str:
 
 def text_env(name: str, default: str | None = None) -> str:
     """The value of a variable. It is required when it has no default."""
-    value = variable(name)
+    value = os.environ.get(name, "")
     if value:
         return value
     if default is None:
         raise JobError("InvalidInput", f"{name} is not set")
     return default
+
+
+def secret_env(name: str, default: str | None = None) -> str:
+    """The text of a variable whose value is of a Secret. It is required when it has no default."""
+    value = stored_value(name)
+    if value is None:
+        return text_env(name, default)
+    source = str(json_object_env("SECRET_KEYS").get(name, name))
+    text = secret_text(value, source)
+    if not text and default is None:
+        raise JobError("SecretInvalid", f"{source} is empty")
+    return text or default or ""
 
 
 def json_object_env(name: str) -> dict[str, Any]:

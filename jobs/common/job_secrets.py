@@ -20,13 +20,13 @@ SECRET_VARIABLES = (
 )
 PR_SET_DUMPABLE = 4
 
-_taken: dict[str, str] = {}
+_taken: dict[str, bytes] = {}
 
 
 def take_secrets() -> None:
     """Takes the secrets out of the environment, and hides this process from its user's others."""
     for name in SECRET_VARIABLES:
-        value = os.environ.pop(name, None)
+        value = os.environb.pop(name.encode(), None)
         if value is not None:
             _taken[name] = value
     # Then /proc/PID of this process belongs to root, and only CAP_SYS_PTRACE can attach to it.
@@ -34,15 +34,18 @@ def take_secrets() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
 
 
-def forget(name: str) -> str:
-    """The value of a secret that another process takes over, "" if it is not set."""
-    return os.environ.pop(name, "") or _taken.pop(name, "")
+def forget(name: str) -> bytes:
+    """The value of a secret that another process takes over, empty if it is not set."""
+    return os.environb.pop(name.encode(), b"") or _taken.pop(name, b"")
 
 
-def variable(name: str) -> str:
-    """The value of an environment variable or of a secret, "" if it is not set."""
-    return _taken.get(name) or os.environ.get(name, "")
+def stored_value(name: str) -> bytes | None:
+    """The value of an environment variable or of a secret as it is stored, see secret_text.py."""
+    return _taken[name] if name in _taken else os.environb.get(name.encode())
 
 
 def secret_values() -> list[str]:
-    return [value for name in SECRET_VARIABLES if (value := variable(name))]
+    """The secrets in the forms in which a message may have them."""
+    values = (stored_value(name) or b"" for name in SECRET_VARIABLES)
+    texts = [value.decode(errors="surrogateescape") for value in values]
+    return [form for text in texts for form in (text, text.strip("\ufeff\r\n"), *text.splitlines())]

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from atomic_files import without_nulls, write_json
-from job_environment import SiteLocation, number_env, text_env
+from job_environment import SiteLocation, number_env, secret_env, text_env
 from job_result import JobError
-from job_secrets import variable
 from operator_constants import MARIADB_PORT, POSTGRES_PORT
 from site_access import MARKER, closed_reason
 from site_records import CONFIG_FILE, read_marker, read_site_config
@@ -53,7 +52,7 @@ class SiteSettings(SiteLocation):
         self.db_port = int(port)
         self.db_name = text_env("DB_NAME")
         self.db_user = text_env("DB_USER", self.db_name)
-        self.db_password = variable("DB_PASSWORD")
+        self.db_password = secret_env("DB_PASSWORD", "")
         # The socket of database_admin.py, which has the administrator's login; this Job has not.
         self.admin_socket = os.environ.get("DB_ADMIN_SOCKET", "")
         self.wait_seconds = number_env("WAIT_SECONDS", 120)

@@ -56,8 +56,8 @@ def wanted_values(entries: list[Any], folder: Path) -> dict[str, Any]:
     return values
 
 
-def value_of_file(entry: Entry, folder: Path) -> Any:
-    """The value that a Secret or a ConfigMap has. No error repeats any of it."""
+def content_of_file(entry: Entry, folder: Path) -> bytes:
+    """The value that a Secret or a ConfigMap has."""
     where = f"{entry['key']}: {entry['from']}"
     try:
         with open(folder / entry["file"], "rb") as file:
@@ -66,13 +66,20 @@ def value_of_file(entry: Entry, folder: Path) -> Any:
         raise Refused("KeyMissing", f"{where} does not exist; add the key") from None
     if len(content) > MAX_VALUE_BYTES:
         raise Refused("ValueInvalid", f"{where} is longer than {MAX_VALUE_BYTES} bytes")
+    return content
+
+
+def value_of_file(entry: Entry, folder: Path) -> Any:
+    """The value of a key. No error repeats any of it."""
+    where = f"{entry['key']}: {entry['from']}"
+    is_json = entry["format"] == "JSON"
     try:
-        text = content.decode()
+        text = content_of_file(entry, folder).decode("utf-8-sig" if is_json else "utf-8")
     except UnicodeDecodeError:
         raise Refused("ValueInvalid", f"{where} is not UTF-8 text") from None
     if text:
         file_secrets.add(text)
-    if entry["format"] != "JSON":
+    if not is_json:
         return text
     try:
         value = json.loads(text, parse_constant=no_constant)

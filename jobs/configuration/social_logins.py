@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from configuration_values import Refused, value_of_file
+from configuration_values import Refused, content_of_file
 from desired_document import Document
 from document_writer import DocumentWriter
+from job_result import JobError
+from secret_text import secret_text
 from site_connection import Frappe
 
 DOCTYPE = "Social Login Key"
@@ -52,12 +54,16 @@ def read_values(logins: Sequence[Login], folder: Path) -> Values:
 
 
 def read_value(login: Login, field: str, folder: Path) -> str:
-    where = {"key": f"sso[{login['provider']}].{field}", "format": "Text", **login["files"][field]}
-    value = str(value_of_file(where, folder))
+    entry = {"key": f"sso[{login['provider']}].{field}", **login["files"][field]}
+    where = f"{entry['key']}: {entry['from']}"
+    try:
+        value = secret_text(content_of_file(entry, folder), where)
+    except JobError as error:
+        raise Refused("ValueInvalid", str(error)) from None
     if value and value == value.strip():
         return value
     problem = "has white space at its start or end" if value else "is empty"
-    raise Refused("ValueInvalid", f"{where['key']}: {where['from']} {problem}")
+    raise Refused("ValueInvalid", f"{where} {problem}")
 
 
 def write_logins(

@@ -28,9 +28,9 @@ from typing import Any
 from database_admin_client import AccessDenied, DatabaseNotFound
 from database_server import Connection, Server
 from database_tls import TlsFailed
-from job_environment import text_env
+from job_environment import secret_env, text_env
 from job_result import JobError, log
-from job_secrets import take_secrets, variable
+from job_secrets import take_secrets
 from local_requests import serve
 from mariadb_server import MariaDB
 from postgres_server import Postgres
@@ -53,8 +53,8 @@ class AdminSettings(SiteSettings):
     def __init__(self) -> None:
         super().__init__()
         is_mariadb = self.db_type == "mariadb"
-        self.root_user = text_env("DB_ROOT_USER", "root" if is_mariadb else "postgres")
-        self.root_password = variable("DB_ROOT_PASSWORD")
+        self.root_user = secret_env("DB_ROOT_USER", "root" if is_mariadb else "postgres")
+        self.root_password = secret_env("DB_ROOT_PASSWORD", "")
         if self.root_user == self.db_user:
             raise JobError("InvalidInput", "DB_USER is the administrator's account")
 

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from framework_programs import program_env, script_command
-from job_secrets import forget, variable
+from job_secrets import forget, stored_value
 
 
 def start_administrator_of_earlier_pod() -> None:
@@ -20,7 +20,8 @@ def start_administrator_of_earlier_pod() -> None:
         return
     os.environ["DB_ADMIN_SOCKET"] = str(Path(tempfile.mkdtemp()) / "socket")
     names = ("DB_ROOT_USER", "DB_PASSWORD", "DB_ADMIN_SOCKET")
-    env = {**program_env(), **{name: variable(name) for name in names}}
+    values = {name: os.fsdecode(stored_value(name) or b"") for name in names}
     command = script_command(Path(__file__).with_name("database_admin.py"))
-    process = subprocess.Popen(command, env={**env, "DB_ROOT_PASSWORD": password})
+    env = {**program_env(), **values, "DB_ROOT_PASSWORD": os.fsdecode(password)}
+    process = subprocess.Popen(command, env=env)
     atexit.register(process.kill)

@@ -20,6 +20,11 @@ class NotAllowed(Exception):
     """The document must not be written."""
 
 
+def secret_source(document: Document, field: str) -> str:
+    """The key of the Secret that a field's value is of."""
+    return str((document.get("secretKeys") or {}).get(field, f"the Secret for {field}"))
+
+
 class DesiredDocument:
     """The wanted values in this site's version, and the specified fields that it does not have."""
 
@@ -79,9 +84,9 @@ class DesiredDocument:
         for field in sorted(self.secret_fields):
             value = secrets[document["id"], field]
             if not isinstance(value, str):
-                raise NotAllowed(f"the Secret for {field} cannot be read, or lacks the key")
+                raise value
             if not value:
-                raise NotAllowed(f"the Secret for {field} is empty")
+                raise NotAllowed(f"{secret_source(document, field)} is empty")
             if document["doctype"] == "User" and field == "password":
                 if len(value) > MAX_PASSWORD:
                     raise NotAllowed(f"the password is longer than {MAX_PASSWORD} characters")

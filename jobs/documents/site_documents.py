@@ -3,7 +3,7 @@
 Environment
   SITE_NAME, IMAGE, BENCH_DIR    as for the other Jobs
   DOCUMENTS   a file: {"documents": [{id, doctype, name, state: present|absent|disabled, fields,
-              json, tables, secrets, needs, createOnly}]}
+              json, tables, secrets, secretKeys, needs, createOnly}]}
   SECRETS     a folder: the file `<id>/<field>` has the value of a document's secret field
   WAIT_SECONDS    for the database, and for another Job that writes documents of the site (60)
 
@@ -26,12 +26,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from desired_document import Document
+from desired_document import Document, NotAllowed, secret_source
 from document_writer import DocumentWriter, Result
 from job_environment import bench_dir, number_env, site_name_env, text_env
 from job_result import JobError, log, run_job, write_termination_message
 from operator_constants import TERMINATION_MESSAGE_BYTES
 from secret_redaction import file_secrets, redact
+from secret_text import secret_text
 from site_connection import connected
 from site_locks import documents_lock, shared_site_lock
 from site_records import check_framework_files
@@ -167,15 +168,17 @@ def termination_message(results: Results) -> str:
 
 
 def read_secrets(documents: Iterable[Document], folder: Path) -> dict[tuple[str, str], Any]:
-    """Values by document id and field. A value that cannot be read is the error."""
+    """Values by document id and field. A value that cannot be used is the error."""
     secrets: dict[tuple[str, str], Any] = {}
     for document in documents:
         for field in document.get("secrets") or []:
-            key = document["id"], field
+            key, source = (document["id"], field), secret_source(document, field)
             try:
-                secrets[key] = folder.joinpath(*key).read_text()
-            except (OSError, ValueError) as error:
-                secrets[key] = error
+                secrets[key] = secret_text(folder.joinpath(*key).read_bytes(), source)
+            except OSError:
+                secrets[key] = NotAllowed(f"{source} cannot be read, or does not exist")
+            except JobError as error:
+                secrets[key] = NotAllowed(str(error))
     return secrets
 
 

@@ -40,8 +40,8 @@ from typing import Any
 from atomic_files import read_json, write_json
 from backup_store import open_store
 from database_server import Server
+from job_environment import secret_env
 from job_result import JobError, log, set_termination_message
-from job_secrets import variable
 from operator_constants import CONFIG_KEYS_FIELD
 from site_access import MARKER
 from site_records import read_marker, read_site_config, texts_in
@@ -390,7 +390,9 @@ class Restore:
         outcome: dict[str, Any] = {}
         if last is not None:
             config = read_site_config(self.settings.site)
-            is_own_key = config.get("encryption_key", "") == variable("ENCRYPTION_KEY")
+            is_own_key = config.get("encryption_key", "").strip() == secret_env(
+                "ENCRYPTION_KEY", ""
+            )
             outcome["restored"] = {
                 **{key: value for key, value in last.items() if key not in ("id", "digest")},
                 "encryptionKey": "Secret" if is_own_key else "Backup",

@@ -17,7 +17,8 @@ from site_upgrade import CLOSED_KEYS, Upgrade
 def check_encryption_key(settings: InitSettings, config: Mapping[str, Any]) -> None:
     """The site's key never changes: stored passwords cannot be decrypted with another one."""
     key = config.get("encryption_key")
-    if key and key != settings.encryption_key and not Restore(settings).is_known_key(key):
+    # Earlier releases wrote the line break at the end of the Secret's value, which the key ignores.
+    if key and key.strip() != settings.encryption_key and not Restore(settings).is_known_key(key):
         raise JobError(
             "EncryptionKeyMismatch",
             f"the encryption key of {settings.site_name} is not the Secret's; put the site's key "

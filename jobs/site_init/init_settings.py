@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from job_environment import json_array_env, json_object_env, text_env
+from job_environment import json_array_env, json_object_env, secret_env
 from job_result import JobError
 from site_state import OWNER_KEY, SiteSettings
 from site_tls import TLS_KEYS
@@ -18,9 +18,9 @@ RESERVED_KEYS = {
 class InitSettings(SiteSettings):
     def __init__(self) -> None:
         super().__init__()
-        self.db_password = text_env("DB_PASSWORD")
-        self.admin_password = text_env("ADMIN_PASSWORD")
-        self.encryption_key = text_env("ENCRYPTION_KEY")
+        self.db_password = secret_env("DB_PASSWORD")
+        self.admin_password = secret_env("ADMIN_PASSWORD")
+        self.encryption_key = secret_env("ENCRYPTION_KEY")
         self.apps = json_array_env("SITE_APPS")
         self.config = json_object_env("SITE_CONFIG")
         self.revision = os.environ.get("SITE_REVISION", "")

@@ -8,12 +8,12 @@ COMMON = Path(__file__).parents[1] / "common"
 PARENT = f"""
 import subprocess, sys
 sys.path.insert(0, {str(COMMON)!r})
-from job_secrets import take_secrets, variable
+from job_secrets import stored_value, take_secrets
 if sys.argv[1] == "take":
     take_secrets()
 command = ["/bin/sh", "-c", "cat /proc/$PPID/environ; env"]
 output = subprocess.run(command, capture_output=True).stdout
-assert variable("DB_ROOT_PASSWORD") == "of-the-administrator"
+assert stored_value("DB_ROOT_PASSWORD") == b"of-the-administrator"
 sys.exit(b"of-the-administrator" in output)
 """
 

@@ -57,6 +57,11 @@ def test_the_proxy_of_the_scheme_is_used_in_lower_and_upper_case(
     assert str(proxy_for("https", "s3.example.com", 443)) == "upper.example.com:3128"
     monkeypatch.setenv("https_proxy", "http://lower.example.com")
     assert str(proxy_for("https", "s3.example.com", 443)) == "lower.example.com:80"
+    monkeypatch.setenv("https_proxy", "\ufeffhttp://of-a-secret.example.com\r\n")
+    assert str(proxy_for("https", "s3.example.com", 443)) == "of-a-secret.example.com:80"
+    monkeypatch.setenv("https_proxy", "http://user:pass\tword@p")
+    with pytest.raises(JobError, match=r"^https_proxy has a tab in its value; store it without$"):
+        proxy_for("https", "s3.example.com", 443)
     monkeypatch.setenv("NO_PROXY", "example.com")
     assert proxy_for("https", "s3.example.com", 443) is None
 

@@ -97,6 +97,7 @@ def test_json_of_a_secret_is_read(tmp_path: Path) -> None:
         "id": "a-client",
         "n": [1, True],
     }
+    assert read(tmp_path, b"\xef\xbb\xbf[1]\r\n", "JSON") == [1]
     # Each text in it is masked in messages.
     assert "a-client" in file_secrets
 

@@ -91,6 +91,31 @@ describe('bench_init.py', needs('python3'), () => {
     assert.ok(!result.output.includes('p@ss') && !result.output.includes('p%40ss'));
   });
 
+  it('takes a byte order mark and a line break of the URLs away, and refuses the rest', async () => {
+    const bench = aBench();
+    const urls = {
+      REDIS_CACHE_URL: '\ufeffrediss://cache.example.com:6380\r\n',
+      REDIS_QUEUE_URL: 'rediss://queue.example.com:6380\n',
+    };
+    assert.equal((await init(bench, urls)).code, 0);
+    const { redis_cache, redis_queue } = config(bench);
+    assert.deepEqual(
+      [redis_cache, redis_queue],
+      ['rediss://cache.example.com:6380', 'rediss://queue.example.com:6380'],
+    );
+    const SECRET_KEYS = '{"REDIS_QUEUE_URL": "key \\"queue\\" of Secret \\"redis\\""}';
+    for (const [url, problem] of [
+      ['redis://a\nredis://b', 'has a line break in its value; store it without'],
+      ['\n', 'is empty'],
+    ] as const) {
+      const refused = await init(bench, { ...urls, SECRET_KEYS, REDIS_QUEUE_URL: url });
+      assert.equal(
+        refused.lastLine,
+        `app-operator: SecretInvalid: key "queue" of Secret "redis" ${problem}`,
+      );
+    }
+  });
+
   it('writes no file that is unchanged', async () => {
     const bench = aBench();
     await init(bench);

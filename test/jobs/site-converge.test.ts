@@ -9,6 +9,7 @@ import { it } from 'node:test';
 import { rowsOf } from './backup-fixture.js';
 import { readySite } from './ready-site.js';
 import {
+  AT_ONCE,
   KEY,
   aBench,
   aSite,
@@ -28,6 +29,53 @@ describeOnServers('site_init.py on an existing site', (servers) => {
     assert.match(result.output, /set the Administrator's password/);
     assert.equal(site.json('site_config.json')['db_password'], 'new-db');
     assert.doesNotMatch((await changed.init()).output, /set the Administrator's password/);
+  });
+
+  it('takes a byte order mark and a line break of each Secret away', async () => {
+    const { adminUser, adminPassword } = servers.database;
+    const site = aSite(servers.bench, servers.database, {
+      DB_ROOT_USER: `${adminUser}\n`,
+      DB_ROOT_PASSWORD: `\ufeff${adminPassword}\r\n`,
+      DB_PASSWORD: '\ufeffplain-password\n',
+      ADMIN_PASSWORD: 'plain-admin\r\n',
+      ENCRYPTION_KEY: `${KEY}\n`,
+    });
+    const created = await site.init();
+    assert.equal(created.code, 0, created.output);
+    const { db_password, encryption_key } = site.json('site_config.json');
+    assert.deepEqual([db_password, encryption_key], ['plain-password', KEY]);
+    const again = site.with({
+      DB_ROOT_USER: adminUser,
+      DB_ROOT_PASSWORD: adminPassword,
+      DB_PASSWORD: 'plain-password',
+      ADMIN_PASSWORD: 'plain-admin',
+      ENCRYPTION_KEY: KEY,
+    });
+    assert.doesNotMatch((await again.init()).output, /set the Administrator's password/);
+  });
+
+  it('keeps the encryption key that an earlier release wrote with its line break', async () => {
+    const site = await readySite(servers.bench, servers.database);
+    const config = { ...site.json('site_config.json'), encryption_key: `${KEY}\n` };
+    writeFileSync(site.path('site_config.json'), JSON.stringify(config));
+    const result = await site.with({ ENCRYPTION_KEY: `${KEY}\n` }).init();
+    assert.equal(result.code, 0, result.output);
+    assert.equal(site.json('site_config.json')['encryption_key'], `${KEY}\n`);
+  });
+
+  it('refuses other control characters by the name of the key, without the value', async () => {
+    const site = await readySite(servers.bench, servers.database, AT_ONCE);
+    const key = 'key "password" of Secret "mine"';
+    for (const name of ['ADMIN_PASSWORD', 'DB_PASSWORD', 'DB_ROOT_PASSWORD', 'DB_ROOT_USER']) {
+      const stored = { [name]: 'hunter2\thunter2', SECRET_KEYS: JSON.stringify({ [name]: key }) };
+      const result = await site.with(stored).init();
+      assert.equal(
+        result.lastLine,
+        `app-operator: SecretInvalid: ${key} has a tab in its value; store it without`,
+        name,
+      );
+      assert.doesNotMatch(result.output, /hunter2/, name);
+    }
   });
 
   it('migrates in maintenance when the image’s code changed, and restores the settings', async () => {

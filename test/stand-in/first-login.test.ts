@@ -166,7 +166,8 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
       const cases: readonly (readonly [Readonly<Record<string, string>>, string, string])[] = [
         [{}, 'KeyMissing', 'does not exist; add the key'],
         [{ secret: '' }, 'ValueInvalid', 'is empty'],
-        [{ secret: `${SECRET}\n` }, 'ValueInvalid', 'has white space at its start or end'],
+        [{ secret: `${SECRET} ` }, 'ValueInvalid', 'has white space at its start or end'],
+        [{ secret: `${SECRET}\t` }, 'ValueInvalid', 'has a tab in its value; store it without'],
       ];
       for (const [secrets, reason, words] of cases) {
         const where = 'sso[Keycloak].clientSecret: key "secret" of Secret "idp"';

@@ -38,8 +38,9 @@ await describeDocuments('documents that fail', (get, version) => {
       [workspace('todo'), 'NameError: Name already taken, please set a new name'],
       [workspace('M', { json: { content: { a: 1 } } }), 'ValidationError: Content data shoud be a list'],
       [workspace('N', { tables: { charts: [{ chart_name: 'No chart' }] } }), 'LinkValidationError: Could not find Row #1: Chart Name: No chart'],
-      [user('p@example.com', { secrets: { password: MISSING } }), 'NotAllowed: the Secret for password cannot be read, or lacks the key'],
+      [user('p@example.com', { secrets: { password: MISSING } }), 'NotAllowed: the Secret for password cannot be read, or does not exist'],
       [user('q@example.com', { secrets: { api_secret: '' } }), 'NotAllowed: the Secret for api_secret is empty'],
+      [user('s@example.com', { secrets: { password: 'a\tb' } }), 'NotAllowed: the Secret for password has a tab in its value; store it without'],
       [user('r@example.com', { secrets: { password: 'x'.repeat(513) } }), 'NotAllowed: the password is longer than 512 characters'],
     ] as const; // prettier-ignore
     const good = user('good@example.com');

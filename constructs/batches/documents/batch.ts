@@ -3,6 +3,7 @@ import type { Construct } from 'constructs';
 import { k8s } from 'cdk8s-plus-28';
 import { FrappeJob } from '../../frappe/job.js';
 import { jobCommand } from '../../frappe/pod.js';
+import { keyOfSecret } from '../../frappe/secret.js';
 import { siteModelOf, type SiteModel } from '../../frappe/site-model.js';
 import type { Batch, BatchProps } from '../../kit/batch.js';
 import type { DocumentRequest } from '../../kit/document.js';
@@ -118,7 +119,16 @@ function dataOf(requests: readonly DocumentRequest[]): string {
 
 /** What the script reads of a request: of its secrets only which there are. */
 function contentOf({ id, document }: DocumentRequest): unknown {
-  return { id, ...document, secrets: Object.keys(document.secrets).sort() };
+  const fields = Object.entries(document.secrets).sort(([one], [other]) => (one < other ? -1 : 1));
+  const secretKeys = Object.fromEntries(
+    fields.map(([field, { key, secret }]) => [field, keyOfSecret(key, secret)]),
+  );
+  return {
+    id,
+    ...document,
+    secrets: fields.map(([field]) => field),
+    ...(fields.length > 0 ? { secretKeys } : {}),
+  };
 }
 
 /** The secrets of a request as files. One that is missing fails its own document, not the pod. */
