@@ -38,6 +38,8 @@ export interface AppSiteSpec {
   readonly siteName: DomainName;
   /** Public domain, where it is not `siteName`. */
   readonly domain?: DomainName;
+  /** Protocol of the public address, in links, mails, redirects of logins and `status.siteURL`. By default `https` with `ingress.tls`, else `http`. Write `https` where TLS ends in front of the cluster, or the ingress controller has a certificate of its own. */
+  readonly publicProtocol?: 'http' | 'https';
   /** Further public domains. They route to the site as its own domain does, and are in its certificate.
    * @maxItems 50
    * @listType set */

@@ -88,10 +88,17 @@ export interface AccessProps {
 export interface AccessTls {
   readonly secretName: string;
   readonly secretExists: boolean;
+  /** Whether the ingress controller has a certificate of its own: none is in the Secret. */
+  readonly isControllers: boolean;
   /** Who issues the certificate; undefined where the user provides the Secret. */
   readonly issuer: { readonly kind: string; readonly name: string } | undefined;
   /** The name of the object that requests the certificate. */
   readonly certificate: string;
+}
+
+/** Whether requests that are redirected to HTTPS find a certificate. */
+export function hasCertificate({ secretExists, isControllers }: AccessTls): boolean {
+  return secretExists || isControllers;
 }
 
 /** The kinds of an integration that resources depend on. */

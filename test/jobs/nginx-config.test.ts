@@ -11,6 +11,7 @@ const base: NginxConfigInput = {
     {
       siteName: 'b.example.com',
       domains: ['z.example.org', 'a.example.org'],
+      protocol: 'https',
       backend: 'b-gunicorn.ns.svc.cluster.local:8000',
     },
     { siteName: 'a.example.com', domains: [] },
@@ -35,6 +36,11 @@ map $host $frappe_site {
 map $frappe_site $frappe_backend {
   default b1-gunicorn.ns.svc.cluster.local:8000;
   b.example.com b-gunicorn.ns.svc.cluster.local:8000;
+}
+# Site → protocol of its public address; the default is what the proxy in front of nginx says.
+map $frappe_site $client_scheme {
+  default $forwarded_scheme;
+  b.example.com https;
 }
 `,
     );

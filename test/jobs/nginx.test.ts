@@ -51,7 +51,7 @@ describe('nginx', needs('nginx'), () => {
         sites: [
           { siteName: one, domains: ['shop.example.org'] },
           { siteName: two, domains: [], backend: own.address },
-          { siteName: three, domains: [] },
+          { siteName: three, domains: ['three.example.org'], protocol: 'https' },
           {
             siteName: 'missing.example.com',
             domains: [],
@@ -208,6 +208,17 @@ describe('nginx', needs('nginx'), () => {
     await on(one, '/x', { 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'https' });
     assert.equal(lastOf(bench)['x-forwarded-for'], '203.0.113.9');
     assert.equal(lastOf(bench)['x-forwarded-proto'], 'https');
+  });
+
+  it('uses the scheme of a public address, whatever the proxy in front says', async () => {
+    for (const host of [three, 'three.example.org']) {
+      for (const headers of [{}, { 'X-Forwarded-Proto': 'http' }]) {
+        await on(host, '/x', headers);
+        assert.equal(lastOf(bench)['x-forwarded-proto'], 'https');
+      }
+    }
+    await on(one, '/x', { 'X-Forwarded-Proto': 'http' });
+    assert.equal(lastOf(bench)['x-forwarded-proto'], 'http');
   });
 
   it('rejects a body over the limit', async () => {

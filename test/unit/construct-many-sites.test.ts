@@ -89,6 +89,7 @@ suite('the maps of many sites', () => {
       .map((index) => ({
         siteName: siteName(index),
         domains: [],
+        protocol: 'https' as const,
         backend: backend.replace('.:', ':'),
       }));
     return renderNginxConfig({ sites, clientMaxBodySize: '1m', proxyReadTimeout: 1 });
@@ -110,6 +111,7 @@ suite('the maps of many sites', () => {
       Array.from({ length: 5000 }, (_, index) => siteName(index)).sort(),
     );
     assert.deepEqual(keys('backends-'), hosts);
+    assert.deepEqual(keys('protocols-'), hosts);
     assert.ok(hosts.every((part) => part.length > 0));
   });
 

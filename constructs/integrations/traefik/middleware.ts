@@ -1,7 +1,7 @@
 import { ApiObject } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { classWords } from '../../kit/ingress-class.js';
-import type { AccessProps } from '../../kit/integration.js';
+import { hasCertificate, type AccessProps } from '../../kit/integration.js';
 import { TraefikMiddleware } from './kinds.js';
 
 /**
@@ -13,7 +13,7 @@ export function addRedirect(
   _scope: Construct,
   { name, namespace, labels, className, tls, named }: AccessProps,
 ): Readonly<Record<string, string>> {
-  if (!tls?.secretExists || !classWords(className).includes('traefik')) return {};
+  if (!tls || !hasCertificate(tls) || !classWords(className).includes('traefik')) return {};
   new ApiObject(named, 'redirect', {
     apiVersion: TraefikMiddleware.apiVersion,
     kind: TraefikMiddleware.kind,

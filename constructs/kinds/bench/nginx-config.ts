@@ -111,7 +111,7 @@ function renderMaps(input: NginxConfigInput): string {
   include sites.conf;
 ${dollar(input)}
   # The scheme from the proxy in front of nginx, if it is valid.
-  map $http_x_forwarded_proto $client_scheme {
+  map $http_x_forwarded_proto $forwarded_scheme {
     default $scheme;
     http http;
     https https;

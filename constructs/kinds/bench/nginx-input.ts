@@ -11,6 +11,8 @@ export interface NginxSite {
   readonly domains: readonly string[];
   /** `host:port` of the site's own gunicorn Service; default: the bench's. */
   readonly backend?: string;
+  /** Protocol of its public address; default: what the proxy in front of nginx says. */
+  readonly protocol?: 'http' | 'https';
 }
 
 export interface NginxConfigInput {

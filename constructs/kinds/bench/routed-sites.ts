@@ -23,6 +23,8 @@ export interface SiteEntry extends NameOwner {
   /** The public host names. */
   readonly hosts: readonly string[];
   readonly dedicated: boolean;
+  /** Protocol of the public address, where the spec says it. */
+  readonly protocol?: 'http' | 'https';
 }
 
 export function resolveSites(model: BenchModel, reader: ClusterReader): BenchSites {
@@ -37,13 +39,14 @@ interface WantedEntry extends Omit<SiteEntry, 'hosts'> {
 }
 
 function siteEntry(site: AppSite): WantedEntry {
-  const { siteName, domain, aliases, workloads } = site.spec;
+  const { siteName, domain, aliases, workloads, publicProtocol } = site.spec;
   return {
     ...nameOwnerOf(site),
     siteName,
     ...(domain ? { domain } : {}),
     ...(aliases ? { aliases } : {}),
     dedicated: workloads === 'Dedicated',
+    ...(publicProtocol ? { protocol: publicProtocol } : {}),
   };
 }
 
@@ -81,6 +84,7 @@ export function nginxSites({
   return sites.routed.map((site) => ({
     siteName: site.siteName,
     domains: site.hosts.filter((host) => host !== site.siteName),
+    ...(site.protocol ? { protocol: site.protocol } : {}),
     ...(site.dedicated ? { backend: backend(siteNames(site.name).gunicorn, model) } : {}),
   }));
 }

@@ -21,8 +21,10 @@ export interface SiteAccess {
   readonly hosts: readonly string[];
   /** Those of `hosts` to record as the site's own; undefined where it takes no visitors. */
   readonly ownHosts: readonly string[] | undefined;
-  /** Whether visitors use HTTPS. */
+  /** Whether the site's Ingress, or what takes its place, encrypts. */
   readonly encrypted: boolean;
+  /** Protocol of the public address; undefined where `encrypted` and the certificate decide. */
+  readonly protocol: AppSite['spec']['publicProtocol'];
   /** The certificate in a Secret; undefined also where `route` has one of its own. */
   readonly tls: SiteTls | undefined;
   /** The integration that serves the site in place of an Ingress. */
@@ -39,6 +41,8 @@ export interface SiteTls {
   /** Whether the cluster serves cert-manager's API. */
   readonly certManager: boolean;
   readonly secretExists: boolean;
+  /** Whether the ingress controller has a certificate of its own: none is in a Secret. */
+  readonly isControllers: boolean;
 }
 
 export function resolveAccess(site: AppSite, bench: BenchModel, reader: ClusterReader): SiteAccess {
@@ -52,6 +56,7 @@ export function resolveAccess(site: AppSite, bench: BenchModel, reader: ClusterR
     hosts,
     ownHosts: ownHosts(site, hosts, reader),
     encrypted,
+    protocol: site.spec.publicProtocol,
     tls: encrypted && route === undefined ? resolveTls(site, bench, reader) : undefined,
     route,
     integrations: served.flatMap(({ name, access }) => (access?.replacesIngress ? [] : [name])),
@@ -91,11 +96,8 @@ function isSecret(namespace = 'default', name: string, reader: ClusterReader): b
   return reader.get('Secret', namespace, name, uidOf) !== undefined;
 }
 
-function resolveTls(
-  { metadata, spec }: AppSite,
-  bench: BenchModel,
-  reader: ClusterReader,
-): SiteTls {
+function resolveTls(site: AppSite, bench: BenchModel, reader: ClusterReader): SiteTls {
+  const { metadata, spec } = site;
   const { namespace = 'default', name } = metadata;
   const {
     secretName = siteNames(name).tls,
@@ -108,5 +110,6 @@ function resolveTls(
     issuer: issuer === undefined ? undefined : resolveIssuer(issuer, issuerKind, namespace, reader),
     certManager: servesCertManager(reader),
     secretExists: isSecret(namespace, secretName, reader),
+    isControllers: spec.publicProtocol === 'https' && !hasCertificateInSecret(site, bench, reader),
   };
 }

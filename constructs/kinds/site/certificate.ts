@@ -7,7 +7,6 @@ import type { Health } from '../../kit/health.js';
 import type { Observation } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
 import type { SiteAccess, SiteTls } from './access.js';
-import { siteUrl } from './site-config.js';
 
 type Observed = Pick<
   Observation<AppSite, { readonly access: SiteAccess }>,
@@ -18,10 +17,11 @@ type Observed = Pick<
 export function evaluateAccess(observation: Observed): StatusPart {
   const { access } = observation.inputs;
   const certificate = certificateCondition(observation);
+  const protocol = access.protocol ?? (certificate?.status === 'True' ? 'https' : 'http');
   return {
     conditions: certificate ? [certificate] : [],
     fields: {
-      siteURL: siteUrl(certificate?.status === 'True', access.domain),
+      siteURL: `${protocol}://${access.domain}`,
       hosts: access.ownHosts,
     },
   };
@@ -36,17 +36,24 @@ function certificateCondition({ resource, inputs, child }: Observed): ConditionR
   const certificate = child('Certificate', siteNames(resource.metadata.name).tls);
   const { status, reason, message } = issuer
     ? issuedState(tls, issuer, certificate?.health)
-    : givenState(tls);
+    : givenState(tls, resource.spec.ingress?.tls?.secretName !== undefined);
   return conditionResult('CertificateReady', status, reason, message);
 }
 
 type State = Pick<ConditionResult, 'status' | 'reason' | 'message'>;
 
 /** Of a certificate that the user provides. */
-function givenState({ secretName, secretExists }: SiteTls): State {
+function givenState({ secretName, secretExists, isControllers }: SiteTls, isNamed: boolean): State {
+  if (isControllers) {
+    const message = 'the default certificate of the ingress controller';
+    return { status: 'True', reason: 'ControllerCertificate', message };
+  }
   if (secretExists)
     return { status: 'True', reason: 'SecretFound', message: `Secret ${secretName}` };
-  const message = `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls`;
+  const ownCertificate = isNamed
+    ? ''
+    : '; with a certificate of the ingress controller, set spec.publicProtocol to https';
+  const message = `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls${ownCertificate}`;
   return { status: 'False', reason: 'SecretMissing', message };
 }
 

@@ -4,7 +4,7 @@ import type { AppSite } from '../../api/site.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
 import { accessHooks } from '../../integrations/index.js';
 import { NGINX_PORT } from '../../kit/constants.generated.js';
-import type { AccessProps } from '../../kit/integration.js';
+import { hasCertificate, type AccessProps } from '../../kit/integration.js';
 import { childLabels } from '../../kit/labels.js';
 import { benchNames, siteNames } from '../../kit/names.js';
 import type { SiteAccess } from './access.js';
@@ -35,7 +35,7 @@ export class SiteIngress extends Construct {
         name,
         namespace,
         labels: { ...labels },
-        annotations: { ...(tls ? redirectAnnotations(className, tls.secretExists) : {}) },
+        annotations: { ...(tls ? redirectAnnotations(className, hasCertificate(tls)) : {}) },
       },
       spec: ingressSpec(access),
     });
@@ -70,7 +70,13 @@ function ingressSpec({ className, hosts, tls, backend }: AccessProps): k8s.Ingre
   const service = { name: backend.service, port: { number: backend.port } };
   return {
     ...(className ? { ingressClassName: className } : {}),
-    ...(tls ? { tls: [{ hosts: [...hosts], secretName: tls.secretName }] } : {}),
+    ...(tls
+      ? {
+          tls: [
+            { hosts: [...hosts], ...(tls.isControllers ? {} : { secretName: tls.secretName }) },
+          ],
+        }
+      : {}),
     rules: hosts.map((host) => ({
       host,
       http: { paths: [{ path: '/', pathType: 'Prefix', backend: { service } }] },

@@ -19,6 +19,7 @@ export const siteReasons = {
   OperatorSilent: 'waiting',
   SecretFound: 'success',
   RouterCertificate: 'success',
+  ControllerCertificate: 'success',
   // DatabaseReady
   Prepared: 'success',
   Preparing: 'progress',

@@ -34,6 +34,12 @@ export const spec: Schema = {
       minLength: 1,
       maxLength: 200,
     },
+    publicProtocol: {
+      type: 'string',
+      description:
+        'Protocol of the public address, in links, mails, redirects of logins and `status.siteURL`. By default `https` with `ingress.tls`, else `http`. Write `https` where TLS ends in front of the cluster, or the ingress controller has a certificate of its own.',
+      enum: ['http', 'https'],
+    },
     aliases: {
       type: 'array',
       description:
@@ -60,9 +66,15 @@ export const spec: Schema = {
           name: {
             type: 'string',
             description: "Name of the application, as in the image's `apps` folder.",
-            pattern: '^[a-z][a-z0-9_]*$',
             minLength: 1,
             maxLength: 64,
+            'x-kubernetes-validations': [
+              {
+                rule: "self.matches('^[a-z][a-z0-9_]*$')",
+                message:
+                  'is not the name of an application: lower-case letters, digits and underscores, beginning with a letter, such as crm or nextcloud_integration',
+              },
+            ],
           },
         },
       },
@@ -826,7 +838,8 @@ export const spec: Schema = {
               {
                 rule: "!(self in ['bench_id', 'encryption_key', 'extra_config', 'host_name', 'maintenance_mode', 'pause_scheduler', 'rq_password', 'rq_username', 'scheduler_tick_interval', 'use_rq_auth', 'workers']) && !self.startsWith('app_operator_') && !self.startsWith('db_') && !self.startsWith('redis_') && !self.startsWith('socketio_')",
                 message: 'the operator sets this key itself',
-                messageExpression: "'the operator sets ' + self + ' itself; remove the entry'",
+                messageExpression:
+                  "'the operator sets ' + self + ' itself; remove the entry' + (self == 'host_name' ? ', and set spec.domain and spec.publicProtocol of the AppSite' : '')",
               },
             ],
           },

@@ -1,5 +1,5 @@
-import type { BenchModel } from '../../frappe/bench-model.js';
 import type { AppSite } from '../../api/site.js';
+import type { BenchModel } from '../../frappe/bench-model.js';
 import type { SiteAccess } from './access.js';
 
 /** The keys of site_config.json that the spec decides; null takes a key away. */
@@ -7,11 +7,13 @@ export function siteConfig(
   site: AppSite,
   { bench, access }: { readonly bench: BenchModel; readonly access: SiteAccess },
 ): Readonly<Record<string, unknown>> {
-  const { encrypted, domain } = access;
+  const { domain } = access;
+  const protocol = access.protocol ?? (access.encrypted ? 'https' : 'http');
   return {
     bench_id: queuePrefix(site, bench) ?? null,
     // The framework's own guess is http and the site's name.
-    host_name: !encrypted && domain === site.spec.siteName ? null : siteUrl(encrypted, domain),
+    host_name:
+      protocol === 'http' && domain === site.spec.siteName ? null : `${protocol}://${domain}`,
     maintenance_mode: site.spec.maintenance ? 1 : 0,
   };
 }
@@ -21,8 +23,4 @@ export function queuePrefix(site: AppSite, bench: BenchModel): string | undefine
   return site.spec.workloads === 'Dedicated'
     ? `${bench.queuePrefix}.${site.metadata.name}`
     : undefined;
-}
-
-export function siteUrl(encrypted: boolean, domain: string): string {
-  return `${encrypted ? 'https' : 'http'}://${domain}`;
 }
