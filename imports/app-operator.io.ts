@@ -2191,11 +2191,18 @@ export function toJson_AppBenchSpecRedisConfigStorage(obj: AppBenchSpecRedisConf
  */
 export interface AppBenchSpecRedisConfigExternal {
   /**
-   * Secret with the URLs, `redis://[user:password@]host:port[/db]`, under the keys `cache` and `queue`.
+   * Secret with the URLs, `redis://[user:password@]host:port[/db]` or `rediss://…` for TLS, under the keys `cache` and `queue`.
    *
    * @schema AppBenchSpecRedisConfigExternal#urlsSecretRef
    */
   readonly urlsSecretRef: AppBenchSpecRedisConfigExternalUrlsSecretRef;
+
+  /**
+   * Secret with the certificate of the authority that signs those of the servers, for `rediss://`: key `ca.crt`. By default the authorities that the image trusts.
+   *
+   * @schema AppBenchSpecRedisConfigExternal#caSecretRef
+   */
+  readonly caSecretRef?: AppBenchSpecRedisConfigExternalCaSecretRef;
 }
 
 /**
@@ -2206,6 +2213,7 @@ export function toJson_AppBenchSpecRedisConfigExternal(obj: AppBenchSpecRedisCon
   if (obj === undefined) { return undefined; }
   const result = {
     'urlsSecretRef': toJson_AppBenchSpecRedisConfigExternalUrlsSecretRef(obj.urlsSecretRef),
+    'caSecretRef': toJson_AppBenchSpecRedisConfigExternalCaSecretRef(obj.caSecretRef),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -2875,7 +2883,7 @@ export function toJson_AppBenchSpecComponentPodTemplatesSpec(obj: AppBenchSpecCo
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Secret with the URLs, `redis://[user:password@]host:port[/db]`, under the keys `cache` and `queue`.
+ * Secret with the URLs, `redis://[user:password@]host:port[/db]` or `rediss://…` for TLS, under the keys `cache` and `queue`.
  *
  * @schema AppBenchSpecRedisConfigExternalUrlsSecretRef
  */
@@ -2893,6 +2901,34 @@ export interface AppBenchSpecRedisConfigExternalUrlsSecretRef {
  */
 /* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 export function toJson_AppBenchSpecRedisConfigExternalUrlsSecretRef(obj: AppBenchSpecRedisConfigExternalUrlsSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret with the certificate of the authority that signs those of the servers, for `rediss://`: key `ca.crt`. By default the authorities that the image trusts.
+ *
+ * @schema AppBenchSpecRedisConfigExternalCaSecretRef
+ */
+export interface AppBenchSpecRedisConfigExternalCaSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppBenchSpecRedisConfigExternalCaSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecRedisConfigExternalCaSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecRedisConfigExternalCaSecretRef(obj: AppBenchSpecRedisConfigExternalCaSecretRef | undefined): Record<string, any> | undefined {
   if (obj === undefined) { return undefined; }
   const result = {
     'name': obj.name,
@@ -3503,6 +3539,13 @@ export interface AppSiteSpec {
   readonly domain?: string;
 
   /**
+   * Protocol of the public address, in links, mails, redirects of logins and `status.siteURL`. By default `https` with `ingress.tls`, else `http`. Write `https` where TLS ends in front of the cluster, or the ingress controller has a certificate of its own.
+   *
+   * @schema AppSiteSpec#publicProtocol
+   */
+  readonly publicProtocol?: AppSiteSpecPublicProtocol;
+
+  /**
    * Further public domains. They route to the site as its own domain does, and are in its certificate.
    *
    * @schema AppSiteSpec#aliases
@@ -3653,6 +3696,7 @@ export function toJson_AppSiteSpec(obj: AppSiteSpec | undefined): Record<string,
     'benchRef': toJson_AppSiteSpecBenchRef(obj.benchRef),
     'siteName': obj.siteName,
     'domain': obj.domain,
+    'publicProtocol': obj.publicProtocol,
     'aliases': obj.aliases?.map(y => y),
     'apps': obj.apps?.map(y => toJson_AppSiteSpecApps(y)),
     'workloads': obj.workloads,
@@ -3706,6 +3750,18 @@ export function toJson_AppSiteSpecBenchRef(obj: AppSiteSpecBenchRef | undefined)
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
 }
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Protocol of the public address, in links, mails, redirects of logins and `status.siteURL`. By default `https` with `ingress.tls`, else `http`. Write `https` where TLS ends in front of the cluster, or the ingress controller has a certificate of its own.
+ *
+ * @schema AppSiteSpecPublicProtocol
+ */
+export enum AppSiteSpecPublicProtocol {
+  /** http */
+  HTTP = "http",
+  /** https */
+  HTTPS = "https",
+}
 
 /**
  * An application of the framework.

@@ -332,8 +332,10 @@ export interface RedisConfig {
 
 /** Redis servers outside of the bench. */
 export interface ExternalRedis {
-  /** Secret with the URLs, `redis://[user:password@]host:port[/db]`, under the keys `cache` and `queue`. */
+  /** Secret with the URLs, `redis://[user:password@]host:port[/db]` or `rediss://…` for TLS, under the keys `cache` and `queue`. */
   readonly urlsSecretRef: NameRef;
+  /** Secret with the certificate of the authority that signs those of the servers, for `rediss://`: key `ca.crt`. By default the authorities that the image trusts. */
+  readonly caSecretRef?: NameRef;
 }
 
 /** The database server that a bench offers to its sites. By default the bench runs its own MariaDB server.

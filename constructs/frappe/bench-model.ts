@@ -80,7 +80,13 @@ export type RedisServers =
       readonly queuePort: number;
       readonly password: SecretKey;
     }
-  | { readonly external: true; readonly cacheUrl: SecretKey; readonly queueUrl: SecretKey };
+  | {
+      readonly external: true;
+      readonly cacheUrl: SecretKey;
+      readonly queueUrl: SecretKey;
+      /** The certificate of their private authority. */
+      readonly ca?: SecretKey;
+    };
 
 export const DEFAULT_PORTS = { mariadb: MARIADB_PORT, postgres: POSTGRES_PORT } as const;
 export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
@@ -196,12 +202,13 @@ function processes(spec: Spec): Pick<BenchModel, 'gunicorn' | 'schedulerTickSeco
 
 /** @param secret with the generated password */
 function redisServers({ redisConfig }: Spec, secret: string, host: string): RedisServers {
-  const external = redisConfig?.external?.urlsSecretRef.name;
-  if (external !== undefined) {
+  const { urlsSecretRef, caSecretRef } = redisConfig?.external ?? {};
+  if (urlsSecretRef !== undefined) {
     return {
       external: true,
-      cacheUrl: { secret: external, key: 'cache' },
-      queueUrl: { secret: external, key: 'queue' },
+      cacheUrl: { secret: urlsSecretRef.name, key: 'cache' },
+      queueUrl: { secret: urlsSecretRef.name, key: 'queue' },
+      ...(caSecretRef ? { ca: caOf(caSecretRef.name) } : {}),
     };
   }
   return {

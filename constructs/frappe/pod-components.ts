@@ -67,7 +67,7 @@ const JOBS = [
     'INCLUDE',
     'SECRETS',
     'SOCKETIO_PORT',
-    'SECRET_KEYS',
+    'ENV_SOURCES',
     'TIMEOUT_SECONDS',
     'URL',
     'WAS_READY',
@@ -192,7 +192,7 @@ export function isOwnContainer({ prefix }: OwnPod, name: string): boolean {
 /** Every volume of the operator, in whichever pod. */
 export const OWN_VOLUMES = [
   ...['sites', 'scratch', 'scripts', 'nginx-config', 'queue', 'run', 'data', 'database-admin'],
-  ...['store', 'store-ca', 'store-signer', 'documents', 'secrets', 'values'],
+  ...['store', 'store-ca', 'store-signer', 'documents', 'secrets', 'values', 'redis-ca'],
   ...['database-ca', 'database-client', 'database-tls'],
 ];
 

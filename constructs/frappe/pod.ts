@@ -261,7 +261,7 @@ function frappeContainer(bench: BenchModel, props: FrappeContainerProps): k8s.Co
     imagePullPolicy: bench.image.pullPolicy,
     workingDir: BENCH_DIR,
     command: [...command],
-    env: [...BASE_ENV, ...env, ...secretKeysEnv(env)],
+    env: [...BASE_ENV, ...env, ...sourcesEnv(env)],
     resources: resourceRequirements(resources),
     securityContext: bench.security.container,
     volumeMounts: [
@@ -315,13 +315,13 @@ export function secretEnv(name: string, from: SecretKey, optional = false): k8s.
 }
 
 /** Which key of which Secret each variable is of, for the messages of scripts. */
-function secretKeysEnv(env: readonly k8s.EnvVar[]): readonly k8s.EnvVar[] {
+function sourcesEnv(env: readonly k8s.EnvVar[]): readonly k8s.EnvVar[] {
   const sources = env.flatMap(({ name, valueFrom }) => {
     const { name: secret, key } = valueFrom?.secretKeyRef ?? {};
     return secret === undefined || key === undefined ? [] : [[name, keyOfSecret(key, secret)]];
   });
   if (sources.length === 0) return [];
-  return [{ name: 'SECRET_KEYS', value: JSON.stringify(Object.fromEntries(sources)) }];
+  return [{ name: 'ENV_SOURCES', value: JSON.stringify(sources) }];
 }
 
 export function resourceRequirements(resources: Resources): k8s.ResourceRequirements {

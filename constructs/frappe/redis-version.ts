@@ -12,7 +12,8 @@ export function redisVersion(
   { redis, namespace }: BenchModel,
   reader: ClusterReader,
 ): string | undefined {
-  return redis.external
-    ? reader.get('Secret', namespace, redis.cacheUrl.secret, versionOf)
-    : reader.get('Secret', namespace, redis.password.secret, valuesIdOf);
+  if (!redis.external) return reader.get('Secret', namespace, redis.password.secret, valuesIdOf);
+  const urls = reader.get('Secret', namespace, redis.cacheUrl.secret, versionOf);
+  if (urls === undefined || redis.ca === undefined) return urls;
+  return `${urls}/${reader.get('Secret', namespace, redis.ca.secret, versionOf) ?? ''}`;
 }

@@ -118,7 +118,7 @@ export interface AppRef {
   /** Name of the application, as in the image's `apps` folder.
    * @minLength 1
    * @maxLength 64
-   * @pattern ^[a-z][a-z0-9_]*$ */
+   * @cel self.matches('^[a-z][a-z0-9_]*$') ;; is not the name of an application: lower-case letters, digits and underscores, beginning with a letter, such as crm or nextcloud_integration */
   readonly name: string;
 }
 
@@ -343,7 +343,7 @@ export interface SiteConfigEntry {
    * @minLength 1
    * @maxLength 128
    * @pattern ^[A-Za-z_][A-Za-z0-9_.-]*$
-   * @cel !(self in ['bench_id', 'encryption_key', 'extra_config', 'host_name', 'maintenance_mode', 'pause_scheduler', 'rq_password', 'rq_username', 'scheduler_tick_interval', 'use_rq_auth', 'workers']) && !self.startsWith('app_operator_') && !self.startsWith('db_') && !self.startsWith('redis_') && !self.startsWith('socketio_') ;; the operator sets this key itself ;; 'the operator sets ' + self + ' itself; remove the entry' */
+   * @cel !(self in ['bench_id', 'encryption_key', 'extra_config', 'host_name', 'maintenance_mode', 'pause_scheduler', 'rq_password', 'rq_username', 'scheduler_tick_interval', 'use_rq_auth', 'workers']) && !self.startsWith('app_operator_') && !self.startsWith('db_') && !self.startsWith('redis_') && !self.startsWith('socketio_') ;; the operator sets this key itself ;; 'the operator sets ' + self + ' itself; remove the entry' + (self == 'host_name' ? ', and set spec.domain and spec.publicProtocol of the AppSite' : '') */
   readonly key: string;
   /** The value: any JSON except `null`. The values of all entries take at most 65,536 bytes together. For secrets, use `valueFrom`.
    * @preserveUnknownFields */

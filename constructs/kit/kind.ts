@@ -59,6 +59,14 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
    */
   recordedIn?(resource: R): { readonly kind: ObjectKind; readonly name: string } | undefined;
   /**
+   * The field of the spec that names a user's object in place of a child, by the child's kind and name.
+   * @default none: only another name helps
+   */
+  fieldOf?(
+    resource: R,
+    child: { readonly kind: string; readonly name: string },
+  ): string | undefined;
+  /**
    * The status field with the time of the last success, RFC 3339. The metric
    * `<kind>_last_success_timestamp_seconds` shows it.
    * @default the kind has no such metric

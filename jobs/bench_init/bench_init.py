@@ -8,6 +8,7 @@ Environment
   BENCH_APPS       JSON array of apps that the image must hold (default [])
   REDIS_HOST, REDIS_CACHE_PORT, REDIS_QUEUE_PORT, REDIS_PASSWORD (optional), or
   REDIS_CACHE_URL, REDIS_QUEUE_URL   complete URLs, which take precedence
+  REDIS_CA_FILE, REDIS_CA_FROM       the certificate of their authority (optional), and its Secret
   DB_HOST, DB_PORT, DB_TYPE          optional defaults for the bench's sites
   SOCKETIO_PORT    port of the realtime server
   PATH             where Chromium is looked for, which prints PDFs from version-16 on
@@ -26,26 +27,41 @@ import json
 import os
 import re
 import shutil
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from atomic_files import replace_file, without_nulls
 from framework_cache import check_tracking, delete_asset_manifest
 from image_apps import app_version, check_wanted, major_of
-from job_environment import bench_dir, json_array_env, json_object_env, secret_env
+from job_environment import (
+    bench_dir,
+    json_array_env,
+    json_object_env,
+    secret_env,
+    text_env,
+)
 from job_result import JobError, run_job
 from job_secrets import stored_value
 from operator_constants import (
     COMMON_CONFIG_FILE,
+    REDIS_CA_FILE,
     REDIS_CACHE_PORT,
     REDIS_QUEUE_PORT,
     SOCKETIO_PORT,
 )
 from site_locks import common_config_lock
 from site_records import texts_in
-from volume_files import exists, read_json_value, rename, try_to_remove_tree
+from volume_files import (
+    exists,
+    make_directory,
+    read_json_value,
+    remove_file,
+    rename,
+    try_to_remove_tree,
+)
 
 APP_NAME = re.compile(r"^[a-z_][a-z0-9_]*$")
 DATABASE_KEYS = {"db_host", "db_port", "db_type"}
@@ -110,7 +126,7 @@ def remove_leftovers(sites: Path) -> None:
 
 def redis_url(kind: str, default_port: int) -> str:
     if stored_value(f"REDIS_{kind}_URL") is not None:
-        return secret_env(f"REDIS_{kind}_URL").strip()
+        return with_authority(secret_env(f"REDIS_{kind}_URL").strip())
     host = os.environ.get("REDIS_HOST", "").strip()
     if not host:
         raise JobError("InvalidInput", f"REDIS_HOST or REDIS_{kind}_URL must be set")
@@ -119,6 +135,41 @@ def redis_url(kind: str, default_port: int) -> str:
     password = secret_env("REDIS_PASSWORD", "")
     login = f":{quote(password, safe='')}@" if password else ""
     return f"redis://{login}{host}:{port_env(f'REDIS_{kind}_PORT') or default_port}"
+
+
+def with_authority(url: str) -> str:
+    """The URL with the file of a private authority, which the Redis client of Python reads of it.
+
+    Node.js reads it of NODE_EXTRA_CA_CERTS.
+    """
+    parts = urlsplit(url)
+    if not os.environ.get("REDIS_CA_FILE") or parts.scheme != "rediss":
+        return url
+    if "ssl_ca_certs" in parse_qs(parts.query):
+        return url
+    file = bench_dir() / "sites" / REDIS_CA_FILE
+    # Older clients do not compare the host by themselves.
+    options = urlencode({"ssl_ca_certs": file, "ssl_check_hostname": "true"}, safe="/")
+    return parts._replace(query=f"{parts.query}&{options}" if parts.query else options).geturl()
+
+
+def write_redis_authority(sites: Path) -> None:
+    """Copies the certificate to the volume: only this Job's pod mounts the Secret."""
+    source = os.environ.get("REDIS_CA_FILE")
+    if not source:
+        remove_file(sites / REDIS_CA_FILE)
+        return
+    where = text_env("REDIS_CA_FROM")
+    try:
+        ssl.create_default_context(cafile=source)
+        text = Path(source).read_text(errors="replace")
+    except FileNotFoundError:
+        raise JobError("SecretInvalid", f"{where} does not exist; add the key") from None
+    except OSError:
+        raise JobError("SecretInvalid", f"{where} has no certificate in PEM") from None
+    make_directory((sites / REDIS_CA_FILE).parent)
+    if replace_file(sites / REDIS_CA_FILE, text, 0o644):
+        print(f"wrote {REDIS_CA_FILE}")
 
 
 def operator_config() -> dict[str, Any]:
@@ -205,6 +256,7 @@ def main() -> dict[str, Any]:
     sites.mkdir(exist_ok=True)
     apps = importable_apps(bench)
     check_wanted(apps, json_array_env("BENCH_APPS"), ADVICE)
+    write_redis_authority(sites)
     check_tracking(redis_url("CACHE", REDIS_CACHE_PORT), major_of(apps["frappe"]))
     link_assets(bench)
     remove_leftovers(sites)

@@ -3,7 +3,7 @@
 from urllib.parse import urlsplit
 
 from job_result import JobError, log
-from redis_servers import connect
+from redis_servers import connect, connection_problem
 
 # The framework's list of bundles, which all sites of a bench share.
 ASSETS_KEY = "assets_json"
@@ -14,7 +14,9 @@ def delete_asset_manifest(url: str) -> None:
     try:
         deleted = connect(url, 2, 2).delete(ASSETS_KEY)
     except Exception as error:
-        print(f"{ASSETS_KEY} was not removed: no answer from the cache: {type(error).__name__}")
+        print(
+            f"{ASSETS_KEY} was not removed: no answer from the cache: {connection_problem(error)}"
+        )
         return
     print(f"removed {ASSETS_KEY} from the cache" if deleted else f"the cache has no {ASSETS_KEY}")
 
@@ -36,7 +38,8 @@ def check_tracking(url: str, major: int) -> None:
     try:
         refusal = _tracking_refusal(url)
     except Exception as error:
-        log(f"CLIENT TRACKING was not checked: no answer from the cache: {type(error).__name__}")
+        problem = connection_problem(error)
+        log(f"CLIENT TRACKING was not checked: no answer from the cache: {problem}")
         return
     if refusal:
         parts = urlsplit(url)

@@ -39,7 +39,7 @@ def secret_env(name: str, default: str | None = None) -> str:
     value = stored_value(name)
     if value is None:
         return text_env(name, default)
-    source = str(json_object_env("SECRET_KEYS").get(name, name))
+    source = str(dict(json_array_env("ENV_SOURCES")).get(name, name))
     text = secret_text(value, source)
     if not text and default is None:
         raise JobError("SecretInvalid", f"{source} is empty")

@@ -36,6 +36,8 @@ REDIS_DATA_DIR = "/data"
 QUEUES = ("default", "short", "long")
 # First part of the name of the list in Redis that holds a queue's waiting jobs.
 QUEUE_KEY = "rq:queue:"
+# Below the sites directory: the certificate of the authority of Redis servers outside.
+REDIS_CA_FILE = ".app-operator/redis-ca.crt"
 # Name of the bench's configuration in the sites directory.
 COMMON_CONFIG_FILE = "common_site_config.json"
 

@@ -12,7 +12,7 @@ from typing import IO
 
 from job_environment import SiteLocation
 from job_result import JobError, log
-from volume_files import open_lock
+from volume_files import lock, open_lock
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def _take(
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
-            fcntl.flock(file, operation | fcntl.LOCK_NB)
+            lock(file, operation | fcntl.LOCK_NB)
             return True
         except BlockingIOError:
             if time.monotonic() >= deadline:

@@ -14,7 +14,7 @@ from job_result import JobError
 from operator_constants import MARIADB_PORT, POSTGRES_PORT
 from site_access import MARKER, closed_reason
 from site_records import CONFIG_FILE, read_marker, read_site_config
-from volume_files import exists, is_file, names_in, open_lock
+from volume_files import exists, is_file, lock, names_in, open_lock
 
 OWNER_KEY = "app_operator_owner"
 DB_IDENTIFIER = re.compile(r"^[a-z_][a-z0-9_]*$")
@@ -88,7 +88,7 @@ def require_open(site: Path) -> None:
 def site_config_lock(site: Path) -> Iterator[None]:
     """The framework takes the same lock when it writes the site's configuration."""
     with open_lock(site / "locks" / "site_config.lock") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock(file, fcntl.LOCK_EX)
         yield
 
 

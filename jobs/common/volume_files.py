@@ -6,6 +6,7 @@ and follows no link. Files have a bounded size. An entry of another kind is the 
 """
 
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -24,6 +25,8 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # ELOOP: the last component is a link. ENXIO: a FIFO without a reader, or a socket.
 UNSAFE_ERRORS = (errno.ELOOP, errno.ENXIO, errno.ENODEV)
+# What flock says on a file system without locks.
+NO_LOCKS_ERRORS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 EMPTYING_PREFIX = ".removing-"
 
 
@@ -122,6 +125,20 @@ def open_lock(path: Path) -> IO[bytes]:
     """A file for flock, which is created if needed. Its content is not used."""
     make_directory(path.parent)
     return open(open_descriptor(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+
+
+def lock(file: IO[bytes], operation: int) -> None:
+    """Locks the whole file. BlockingIOError: another program has locked it."""
+    try:
+        fcntl.flock(file, operation)
+    except OSError as error:
+        if error.errno not in NO_LOCKS_ERRORS:
+            raise
+        raise JobError(
+            "LocksUnsupported",
+            f"the volume takes no file locks: {error.strerror}; an NFS server needs NFSv4, or the "
+            "lock services of NFSv3 on server and nodes; nothing was changed",
+        ) from None
 
 
 def read_bytes(path: Path, limit: int = MAX_TEXT_BYTES) -> bytes:

@@ -1,3 +1,4 @@
+import json
 import os
 
 import pytest
@@ -64,7 +65,7 @@ def test_a_variable_is_named_by_its_key(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("DB_PASSWORD", "a\tb")
     with pytest.raises(JobError, match=r"^DB_PASSWORD has a tab"):
         secret_env("DB_PASSWORD")
-    monkeypatch.setenv("SECRET_KEYS", '{"DB_PASSWORD": "key \\"password\\" of Secret \\"mine\\""}')
+    monkeypatch.setenv("ENV_SOURCES", json.dumps([["DB_PASSWORD", SOURCE]]))
     with pytest.raises(JobError, match=rf"^{SOURCE} has a tab"):
         secret_env("DB_PASSWORD", "")
     monkeypatch.setenv("DB_PASSWORD", "\n")

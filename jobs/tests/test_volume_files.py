@@ -1,10 +1,16 @@
+import errno
+import fcntl
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+import site_locks
+import site_state
 import volume_files
+from job_environment import SiteLocation
 from job_result import JobError
 
 
@@ -78,3 +84,43 @@ def test_link_itself_is_removed(sites: Path) -> None:
     volume_files.remove_tree(link)
     assert not link.is_symlink()
     assert (sites.parent / "outside" / "file").exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL])
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda sites: site_locks.exclusive_site_lock(SiteLocation()),
+        lambda sites: site_locks.shared_site_lock(sites, "site"),
+        lambda sites: site_locks.backup_lock(sites / ".app-operator", "site", 0),
+        lambda sites: site_locks.documents_lock(sites, "site", 0),
+        lambda sites: site_locks.common_config_lock(sites),
+        lambda sites: site_state.site_config_lock(sites / "site"),
+    ],
+)
+def test_a_volume_without_locks_is_named(
+    sites: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    take: Callable[[Path], AbstractContextManager[None]],
+    number: int,
+) -> None:
+    def refuse(_file: object, _operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setenv("SITE_NAME", "site")
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(JobError, match="NFS") as error, take(sites):
+        pass
+    assert error.value.reason == "LocksUnsupported"
+    assert f"the volume takes no file locks: {os.strerror(number)}; " in str(error.value)
+
+
+def test_another_error_of_a_lock_is_no_lack_of_locks(
+    sites: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_file: object, _operation: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(OSError, match="Input/output"), site_locks.documents_lock(sites, "site", 0):
+        pass

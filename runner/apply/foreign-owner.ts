@@ -54,9 +54,10 @@ export function hasOtherController(child: Child | undefined, resource: Resource)
 }
 
 export function nameTaken(planned: PlannedChild, why: string): Stalled {
+  const use = planned.field === undefined ? '' : `to use it, name it in ${planned.field}; else `;
   return new Stalled(
     'NameTaken',
-    `${planned.kind.kind} ${planned.name} exists and ${why}; the operator will not modify it; rename either object`,
+    `${planned.kind.kind} ${planned.name} exists and ${why}; the operator will not modify it; ${use}rename either object`,
     60_000,
   );
 }

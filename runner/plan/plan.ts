@@ -2,6 +2,7 @@ import type { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { canonicalJson, hashOfText } from '../../constructs/kit/json/hash.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
+import type { Kind } from '../../constructs/kit/kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { synthesize } from '../../constructs/kit/synth.js';
@@ -18,6 +19,8 @@ export interface PlannedChild {
   readonly createOnly: string | undefined;
   /** For a Job: its task. */
   readonly taskHash: string | undefined;
+  /** The field that names an object of another owner in its place. */
+  readonly field: string | undefined;
   /** Whether neither later stages nor readiness wait for it. @default false */
   readonly advisory?: boolean;
 }
@@ -67,6 +70,8 @@ export interface PlanProps {
   readonly kinds: ReadonlyMap<string, ObjectKind>;
   readonly metadataKeys: MetadataKeys;
   /** Called with the number of objects of each synthesized tree. */
+  /** The kind of the resource. */
+  readonly kind?: Pick<Kind, 'fieldOf'> | undefined;
   readonly onSynthesized?: ((objects: number) => void) | undefined;
 }
 
@@ -77,10 +82,11 @@ export interface PlanProps {
  */
 export function planOf(
   resource: Resource,
-  { kinds, metadataKeys, onSynthesized }: PlanProps,
+  props: PlanProps,
   build: (scope: Construct, id: string) => Chart | undefined,
   known?: readonly PlannedStage[],
 ): Plan {
+  const { kinds, metadataKeys, onSynthesized } = props;
   const make = () => {
     const stages = synthesize(build).map((stage) => ({
       ...stage,
@@ -101,7 +107,7 @@ export function planOf(
       afterFailure,
       children: objects.map((object) => {
         const hash = hashOfText(made.get(idOf(object, kinds)) ?? '');
-        return { ...plannedChild(object, hash, { kinds, metadataKeys }), advisory };
+        return { ...plannedChild(object, hash, resource, props), advisory };
       }),
     }));
   };
@@ -139,7 +145,8 @@ function byId(
 function plannedChild(
   object: KubeObject,
   hash: string,
-  { kinds, metadataKeys }: PlanProps,
+  resource: Resource,
+  { kinds, metadataKeys, kind }: PlanProps,
 ): PlannedChild {
   const annotations = object.metadata.annotations ?? {};
   return {
@@ -151,6 +158,7 @@ function plannedChild(
       ? createOnlyHash(object, metadataKeys)
       : undefined,
     taskHash: annotations[metadataKeys.run],
+    field: kind?.fieldOf?.(resource, { kind: object.kind, name: object.metadata.name }),
   };
 }
 

@@ -221,6 +221,26 @@ describe('another owner’s object with the name of a child', () => {
     await Promise.all(rest.map(({ kind, resource }) => cluster.ready(kind, namespace, resource)));
   });
 
+  test('that takes a generated password over is used by the field that the message names', async () => {
+    await cluster.apply(namespace, aSite('taken', { bench: 'b' }));
+    await cluster.ready('AppSite', namespace, 'taken');
+    const owner = await cluster.the('ConfigMap', namespace, 'their-owner');
+    const { name, uid } = owner.metadata;
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid, controller: true }];
+    const secret = 'taken-admin-password';
+    await cluster.patch('Secret', namespace, secret, { metadata: { ownerReferences } });
+    const message = `Secret ${secret} exists and is controlled by ConfigMap their-owner; the operator will not modify it; to use it, name it in spec.adminPasswordSecretRef.name; else rename either object`;
+    await cluster.becomes('AppSite', namespace, 'taken', {
+      what: 'names the field',
+      check: (live) => conditionOf(live, 'Stalled')?.message === message,
+    });
+    const spec = { adminPasswordSecretRef: { name: secret } };
+    await cluster.patch('AppSite', namespace, 'taken', { spec });
+    await cluster.ready('AppSite', namespace, 'taken');
+    const { metadata } = await cluster.the('Secret', namespace, secret);
+    assert.deepEqual(metadata.ownerReferences, ownerReferences);
+  });
+
   test('stays when the resource is deleted', async () => {
     await cluster.delete('AppSite', namespace, 's5');
     await cluster.deleted('AppSite', namespace, 's5');

@@ -21,8 +21,10 @@ import {
   redisCli,
   runScript,
   startRedis,
+  startTlsRedis,
   temporaryDirectory,
 } from './servers.js';
+import { newAuthority, serverTls } from './certificates.js';
 
 const script = join(SCRIPTS, 'bench_init.py');
 const python = program('python3') ?? 'python3';
@@ -103,17 +105,66 @@ describe('bench_init.py', needs('python3'), () => {
       [redis_cache, redis_queue],
       ['rediss://cache.example.com:6380', 'rediss://queue.example.com:6380'],
     );
-    const SECRET_KEYS = '{"REDIS_QUEUE_URL": "key \\"queue\\" of Secret \\"redis\\""}';
+    const ENV_SOURCES = '[["REDIS_QUEUE_URL", "key \\"queue\\" of Secret \\"redis\\""]]';
     for (const [url, problem] of [
       ['redis://a\nredis://b', 'has a line break in its value; store it without'],
       ['\n', 'is empty'],
     ] as const) {
-      const refused = await init(bench, { ...urls, SECRET_KEYS, REDIS_QUEUE_URL: url });
+      const refused = await init(bench, { ...urls, ENV_SOURCES, REDIS_QUEUE_URL: url });
       assert.equal(
         refused.lastLine,
         `app-operator: SecretInvalid: key "queue" of Secret "redis" ${problem}`,
       );
     }
+  });
+
+  it('trusts a private authority of Redis, and names the certificate without it', async () => {
+    const authority = newAuthority('redis CA');
+    const redis = await startTlsRedis(serverTls(authority, ['localhost']));
+    const bench = aBench();
+    const url = `rediss://localhost:${String(redis.port)}/0`;
+    const urls = { REDIS_CACHE_URL: url, REDIS_QUEUE_URL: `${url}?timeout=3` };
+    const unknown = await init(bench, urls);
+    assert.equal(unknown.code, 0, unknown.output);
+    assert.match(
+      unknown.output,
+      /no answer from the cache: the authority of the server's certificate is not trusted: .*; give its certificate in redisConfig.external.caSecretRef/,
+    );
+
+    const ca = join(temporaryDirectory(), 'ca.crt');
+    const env = { ...urls, REDIS_CA_FILE: ca, REDIS_CA_FROM: 'key "ca.crt" of Secret "redis-ca"' };
+    const missing = await init(bench, env);
+    assert.match(
+      missing.lastLine,
+      /SecretInvalid: key "ca.crt" of Secret "redis-ca" does not exist/,
+    );
+    writeFileSync(ca, 'no certificate');
+    const broken = await init(bench, env);
+    assert.match(broken.lastLine, /SecretInvalid: key "ca.crt" .* has no certificate in PEM/);
+    writeFileSync(ca, `# Werkstätte\n${authority.certificatePem}`);
+    const trusted = await init(bench, env);
+    assert.match(trusted.output, /the cache has no assets_json/);
+    const copy = join(bench, 'sites', '.app-operator/redis-ca.crt');
+    const { redis_cache, redis_queue, redis_socketio } = config(bench);
+    assert.deepEqual(
+      [redis_cache, redis_queue, redis_socketio],
+      [
+        `${url}?ssl_ca_certs=${copy}&ssl_check_hostname=true`,
+        `${url}?timeout=3&ssl_ca_certs=${copy}&ssl_check_hostname=true`,
+        `${url}?timeout=3&ssl_ca_certs=${copy}&ssl_check_hostname=true`,
+      ],
+    );
+    const other = await init(bench, {
+      ...env,
+      REDIS_CACHE_URL: url.replace('localhost', '127.0.0.1'),
+    });
+    assert.match(
+      other.output,
+      /the server's certificate is of another host: .*; use a host name of it/,
+    );
+    assert.equal((await init(bench, urls)).code, 0);
+    assert.ok(!existsSync(copy));
+    await redis.stop();
   });
 
   it('writes no file that is unchanged', async () => {

@@ -1,8 +1,18 @@
 /** run.sh, with real processes. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { SCRIPTS, daemon, eventually, runScript } from './servers.js';
+import { newAuthority, serverTls } from './certificates.js';
+import {
+  type Env,
+  SCRIPTS,
+  daemon,
+  eventually,
+  runScript,
+  startTlsRedis,
+  temporaryDirectory,
+} from './servers.js';
 
 const run = ['sh', join(SCRIPTS, 'run.sh')];
 
@@ -14,6 +24,23 @@ describe('run.sh', () => {
     );
     assert.equal(result.output, 'a b|$HOME|;id|');
     assert.equal(result.code, 7);
+  });
+
+  it('lets Node.js trust a private authority, and leaves that of a template', async () => {
+    const authority = newAuthority('redis CA');
+    const redis = await startTlsRedis(serverTls(authority, ['localhost']));
+    const file = join(temporaryDirectory(), 'ca.crt');
+    writeFileSync(file, authority.certificatePem);
+    const connect = `require('node:tls').connect(${String(redis.port)}, 'localhost')
+      .on('secureConnect', () => { console.log('trusted'); process.exit(); })
+      .on('error', ({ code }) => { console.log(code); process.exit(); })`;
+    const outcome = async (env: Env): Promise<string> =>
+      (await runScript([...run, process.execPath, '-e', connect], env)).output.trim();
+    assert.equal(await outcome({}), 'SELF_SIGNED_CERT_IN_CHAIN');
+    assert.equal(await outcome({ OPERATOR_NODE_CA_FILE: file }), 'trusted');
+    const both = { OPERATOR_NODE_CA_FILE: '/nonexistent', NODE_EXTRA_CA_CERTS: file };
+    assert.equal(await outcome(both), 'trusted');
+    await redis.stop();
   });
 
   it('ends the program at once on SIGTERM', async () => {

@@ -338,6 +338,32 @@ export async function startRedis(role: 'cache' | 'queue', env: Env = {}): Promis
   return { ...started, port, password };
 }
 
+/** A Redis that takes encrypted connections only, without a password. */
+export async function startTlsRedis(tls: {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}): Promise<Daemon & { readonly port: number }> {
+  const directory = temporaryDirectory();
+  const port = await freePort();
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
+  };
+  const started = daemon(
+    [
+      ...['redis-server', '--port', '0', '--save', '', '--tls-auth-clients', 'no'],
+      ...['--tls-port', String(port), '--tls-cert-file', file('tls.crt', tls.cert)],
+      ...['--tls-key-file', file('tls.key', tls.key), '--tls-ca-cert-file', file('ca.crt', tls.ca)],
+    ],
+    {},
+  );
+  await eventually(`redis answers: ${started.log()}`, () =>
+    started.log().includes('Ready to accept connections'),
+  );
+  return { ...started, port };
+}
+
 export function redisCli(port: number, password: string, ...args: readonly string[]): string {
   return execFileSync(
     'redis-cli',

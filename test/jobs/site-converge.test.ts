@@ -67,7 +67,7 @@ describeOnServers('site_init.py on an existing site', (servers) => {
     const site = await readySite(servers.bench, servers.database, AT_ONCE);
     const key = 'key "password" of Secret "mine"';
     for (const name of ['ADMIN_PASSWORD', 'DB_PASSWORD', 'DB_ROOT_PASSWORD', 'DB_ROOT_USER']) {
-      const stored = { [name]: 'hunter2\thunter2', SECRET_KEYS: JSON.stringify({ [name]: key }) };
+      const stored = { [name]: 'hunter2\thunter2', ENV_SOURCES: JSON.stringify([[name, key]]) };
       const result = await site.with(stored).init();
       assert.equal(
         result.lastLine,

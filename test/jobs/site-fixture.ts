@@ -93,7 +93,7 @@ export class SiteJobs {
     const { DB_ROOT_USER = '', DB_ROOT_PASSWORD = '', ...env } = this.env;
     if (DB_ROOT_PASSWORD === '' || script === 'site_reopen.py')
       return runScript(jobCommand(script, env), env, kill);
-    const names = ['SITE_NAME', 'SITE_OWNER', 'BENCH_DIR', 'PYTHONPATH', 'SECRET_KEYS'];
+    const names = ['SITE_NAME', 'SITE_OWNER', 'BENCH_DIR', 'PYTHONPATH', 'ENV_SOURCES'];
     const own = Object.entries(env).filter(
       ([name]) => name.startsWith('DB_') || names.includes(name),
     );

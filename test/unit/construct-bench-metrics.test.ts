@@ -32,6 +32,7 @@ suite('a bench and its exporter', () => {
       'job_secrets.py',
       'operator_constants.py',
       'secret_redaction.py',
+      'secret_text.py',
       'volume_files.py',
     ]);
   });

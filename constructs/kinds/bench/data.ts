@@ -97,13 +97,14 @@ function existingClaims({ spec }: AppBench): readonly ExistingClaim[] {
 
 function referencedSecrets({ spec }: AppBench): { readonly path: string; readonly name: string }[] {
   const root = spec.dbConfig.rootSecretRef;
-  const redis = spec.redisConfig?.external?.urlsSecretRef;
+  const { urlsSecretRef: urls, caSecretRef: ca } = spec.redisConfig?.external ?? {};
   return [
     ...(spec.dbConfig.mode === 'external' && root
       ? [{ path: 'spec.dbConfig.rootSecretRef.name', name: root.name }]
       : []),
     ...tlsSecrets(spec.dbConfig.tls),
-    ...(redis ? [{ path: 'spec.redisConfig.external.urlsSecretRef.name', name: redis.name }] : []),
+    ...(urls ? [{ path: 'spec.redisConfig.external.urlsSecretRef.name', name: urls.name }] : []),
+    ...(ca ? [{ path: 'spec.redisConfig.external.caSecretRef.name', name: ca.name }] : []),
   ];
 }
 

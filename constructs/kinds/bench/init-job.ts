@@ -6,11 +6,14 @@ import { requestedImage, type FrappeImage } from '../../frappe/image.js';
 import { refreshOf } from '../../frappe/image-digest.js';
 import { FrappeJob } from '../../frappe/job.js';
 import { jobCommand, secretEnv } from '../../frappe/pod.js';
+import { keyOfSecret } from '../../frappe/secret.js';
 import { queueDeclarations } from '../../frappe/worker.js';
 import { runAgainOf } from '../../kit/annotations.js';
 import { hashOf } from '../../kit/json/hash.js';
 import { benchNames } from '../../kit/names.js';
 import type { AppBench } from '../../api/bench.js';
+
+const REDIS_CA_DIR = '/app-operator/redis-ca';
 
 export interface BenchInitProps {
   readonly bench: BenchModel;
@@ -28,6 +31,7 @@ export class BenchInit extends Construct {
   constructor(scope: Construct, id: string, { bench, owner, run, pulls }: BenchInitProps) {
     super(scope, id);
     const image: FrappeImage = pulls ? { ...bench.image, pullPolicy: 'Always' } : bench.image;
+    const authority = redisAuthority(bench);
     new FrappeJob(this, 'job', {
       bench: { ...bench, image },
       owner,
@@ -45,8 +49,11 @@ export class BenchInit extends Construct {
           { name: 'DB_PORT', value: String(bench.database.port) },
           { name: 'DB_TYPE', value: bench.database.provider },
           ...redisEnv(bench),
+          ...authority.env,
         ],
+        extraMounts: authority.mounts,
       },
+      extraVolumes: authority.volumes,
     });
   }
 }
@@ -109,4 +116,23 @@ function redisEnv({ redis }: BenchModel): k8s.EnvVar[] {
         { name: 'REDIS_QUEUE_PORT', value: String(redis.queuePort) },
         secretEnv('REDIS_PASSWORD', redis.password),
       ];
+}
+
+/** The certificate of the authority of Redis servers outside, which the Job copies to the volume. */
+function redisAuthority({ redis }: BenchModel): {
+  readonly env: k8s.EnvVar[];
+  readonly mounts: k8s.VolumeMount[];
+  readonly volumes: k8s.Volume[];
+} {
+  if (!redis.external || !redis.ca) return { env: [], mounts: [], volumes: [] };
+  const { secret, key } = redis.ca;
+  const name = 'redis-ca';
+  return {
+    env: [
+      { name: 'REDIS_CA_FILE', value: `${REDIS_CA_DIR}/${key}` },
+      { name: 'REDIS_CA_FROM', value: keyOfSecret(key, secret) },
+    ],
+    mounts: [{ name, mountPath: REDIS_CA_DIR, readOnly: true }],
+    volumes: [{ name, secret: { secretName: secret } }],
+  };
 }

@@ -24,6 +24,7 @@ export const benchPodFields: PodFields = {
     { path: 'storage.existingClaim', kind: 'PersistentVolumeClaim' },
     { path: 'redisConfig.storage.existingClaim', kind: 'PersistentVolumeClaim' },
     { path: 'redisConfig.external.urlsSecretRef.name', kind: 'Secret' },
+    { path: 'redisConfig.external.caSecretRef.name', kind: 'Secret' },
     { path: 'dbConfig.storage.existingClaim', kind: 'PersistentVolumeClaim' },
     {
       path: 'dbConfig.rootSecretRef.name',

@@ -32,9 +32,15 @@ export const spec: Schema = {
           name: {
             type: 'string',
             description: "Name of the application, as in the image's `apps` folder.",
-            pattern: '^[a-z][a-z0-9_]*$',
             minLength: 1,
             maxLength: 64,
+            'x-kubernetes-validations': [
+              {
+                rule: "self.matches('^[a-z][a-z0-9_]*$')",
+                message:
+                  'is not the name of an application: lower-case letters, digits and underscores, beginning with a letter, such as crm or nextcloud_integration',
+              },
+            ],
           },
         },
       },
@@ -1289,7 +1295,22 @@ export const spec: Schema = {
             urlsSecretRef: {
               type: 'object',
               description:
-                'Secret with the URLs, `redis://[user:password@]host:port[/db]`, under the keys `cache` and `queue`.',
+                'Secret with the URLs, `redis://[user:password@]host:port[/db]` or `rediss://…` for TLS, under the keys `cache` and `queue`.',
+              required: ['name'],
+              properties: {
+                name: {
+                  type: 'string',
+                  description: 'Name of the object.',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+              },
+            },
+            caSecretRef: {
+              type: 'object',
+              description:
+                'Secret with the certificate of the authority that signs those of the servers, for `rediss://`: key `ca.crt`. By default the authorities that the image trusts.',
               required: ['name'],
               properties: {
                 name: {
@@ -1725,7 +1746,8 @@ export const spec: Schema = {
               {
                 rule: "!(self in ['bench_id', 'encryption_key', 'extra_config', 'host_name', 'maintenance_mode', 'pause_scheduler', 'rq_password', 'rq_username', 'scheduler_tick_interval', 'use_rq_auth', 'workers']) && !self.startsWith('app_operator_') && !self.startsWith('db_') && !self.startsWith('redis_') && !self.startsWith('socketio_')",
                 message: 'the operator sets this key itself',
-                messageExpression: "'the operator sets ' + self + ' itself; remove the entry'",
+                messageExpression:
+                  "'the operator sets ' + self + ' itself; remove the entry' + (self == 'host_name' ? ', and set spec.domain and spec.publicProtocol of the AppSite' : '')",
               },
             ],
           },

@@ -3,11 +3,12 @@ import { Construct } from 'constructs';
 import { SOCKETIO_REQUESTS } from '../../frappe/default-resources.js';
 import {
   BENCH_DIR,
+  REDIS_CA_FILE,
   SCRIPTS_DIR,
   SOCKETIO_ORIGIN_PORT,
   SOCKETIO_PORT,
 } from '../../kit/constants.generated.js';
-import { nginxAddress } from '../../frappe/pod.js';
+import { nginxAddress, SITES_DIR } from '../../frappe/pod.js';
 import { scriptHash } from '../../frappe/script-modules.js';
 import { PodService } from '../../frappe/service.js';
 import { WorkloadConstruct } from '../../frappe/workload.js';
@@ -69,6 +70,9 @@ export class Socketio extends Construct {
         env: [
           ...nginxAddress(bench),
           { name: 'SOCKETIO_ORIGIN_PORT', value: String(SOCKETIO_ORIGIN_PORT) },
+          ...(bench.redis.external && bench.redis.ca
+            ? [{ name: 'OPERATOR_NODE_CA_FILE', value: `${SITES_DIR}/${REDIS_CA_FILE}` }]
+            : []),
         ],
         ports: [{ name: 'http', containerPort: SOCKETIO_PORT, protocol: 'TCP' }],
         resources: props.resources ?? SOCKETIO_REQUESTS,

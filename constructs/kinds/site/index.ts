@@ -66,6 +66,10 @@ export const site: Kind<AppSite, SiteInputs> = {
   durableOnChange: ['image'],
   // The database is encrypted with its key.
   recordedIn: ({ metadata }) => ({ kind: Secret, name: siteNames(metadata.name).encryptionKey }),
+  fieldOf: ({ metadata }, { kind, name }) =>
+    kind === 'Secret' && name === siteNames(metadata.name).adminPassword
+      ? 'spec.adminPasswordSecretRef.name'
+      : undefined,
   indexes: [sitesOfBench, sitesByHost, sitesByPublicHost, sitesByClaim, ingressesByHost],
   resolve: resolveSite,
   admissionWarnings: siteWarnings,
