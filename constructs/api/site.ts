@@ -414,7 +414,7 @@ export interface SiteUpgrade {
   readonly from: string;
   /** The image that the site is upgraded to. */
   readonly to: string;
-  /** `Waiting`: for its turn, open and on the previous image; `Running`: closed, backed up and migrated; `Migrated`: its processes change to the new image, then it opens; `Failed`: it is tried again. */
+  /** `Waiting`: for its turn, open and on the previous image; `Running`: closed, backed up and migrated; `Migrated`: its processes change to the new image, then it opens, from when on `closed` is not set; `Failed`: it is tried again. */
   readonly state: 'Waiting' | 'Running' | 'Migrated' | 'Failed';
   /** Whether the site is known to be closed: visitors see a maintenance page, and its jobs are deferred. */
   readonly closed?: boolean;

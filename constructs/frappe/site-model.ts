@@ -7,7 +7,7 @@ import type { ClusterReader } from '../kit/kind.js';
 import { isPaused } from '../kit/annotations.js';
 import type { MetadataKeys } from '../kit/metadata-keys.js';
 import { benchNames } from '../kit/names.js';
-import type { AppSite } from '../api/site.js';
+import type { AppSite, SiteUpgrade } from '../api/site.js';
 import { withoutIgnoredApps } from './apps.js';
 import { benchModel, invalidOther, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
@@ -125,6 +125,14 @@ function siteOffer(site: AppSite): {
     deleting: metadata.deletionTimestamp !== undefined,
     notUsable: whyNotUsable(site),
   };
+}
+
+/**
+ * Whether a Job may open the site at any moment: then it is of the new image, and does not go back.
+ * Until it may, `closed` is set.
+ */
+export function isOpening({ state, closed }: SiteUpgrade): boolean {
+  return state === 'Migrated' && closed !== true;
 }
 
 /** Why nothing may run in a site, in stable words. */

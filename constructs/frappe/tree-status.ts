@@ -56,6 +56,22 @@ function notReady(
   return { phase, ready: conditionResult('Ready', 'False', reason, message) };
 }
 
+/**
+ * A creation whose Job has used all its attempts: it is tried again, but seldom succeeds without a
+ * correction.
+ * @param created anything that is recorded since the first success
+ */
+export function creationFailure(
+  { pending }: Observed,
+  job: string,
+  created: string | undefined,
+): StatusPart {
+  const hasFailed = pending.some(
+    ({ kind, name, health }) => kind === 'Job' && name === job && health.state === 'Failed',
+  );
+  return { stalled: hasFailed && created === undefined };
+}
+
 /** What one part of a kind, such as its upgrade or its workers, adds to the status of a resource. */
 export interface StatusPart extends Pick<
   StatusResult,

@@ -31,12 +31,28 @@ KEPT_LINES = 30
 QUERY_STATE = re.compile(r"Command: .* \| Time: \d+s \| State: ")
 
 
+# The end of a traceback, such as `frappe.exceptions.ValidationError: text`: its lines before are
+# indented, and so are the values of variables that the framework prints after it.
+CAUSE = re.compile(
+    r"(?:\w+\.)*[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt)(?::|$)|(?:\w+\.)+[A-Z]\w*: "
+)
+SHOWN_LINES = 3
+
+
 class ProgramFailed(JobError):
-    """A program failed. Its last lines are the message; `output` has more of them."""
+    """A program failed. The message is the cause; `output` has more lines."""
 
     def __init__(self, reason: str, output: list[str], code: int) -> None:
-        super().__init__(reason, " | ".join(output[-3:]) or f"exit code {code}")
+        super().__init__(reason, " | ".join(cause_in(output)) or f"exit code {code}")
         self.output = output
+
+
+def cause_in(output: Sequence[str]) -> Sequence[str]:
+    """The last line that names an exception, and what follows it; without one, the last lines."""
+    for start in reversed(range(len(output))):
+        if CAUSE.match(output[start]):
+            return output[start : start + SHOWN_LINES]
+    return output[-SHOWN_LINES:]
 
 
 def program_env() -> dict[str, str]:

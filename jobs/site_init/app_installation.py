@@ -11,11 +11,20 @@ from site_state import update_marker
 def install_missing_apps(settings: InitSettings, versions: Versions, facts: SiteFacts) -> SiteFacts:
     """Installs the wanted apps that the site does not have. Returns what the site then is."""
     interrupted = read_marker(settings.site).get("installing")
-    if all(app in facts["apps"] and app != interrupted for app in settings.apps):
+    # The framework lists an app as installed before its installation has ended.
+    half_installed = interrupted if interrupted in facts["apps"] else None
+    if half_installed is None and all(app in facts["apps"] for app in settings.apps):
         return facts
-    for app in run_step(settings, "apps-in-order", "AppInstallFailed"):
-        # The framework lists an app as installed before its installation has ended. Only --force
-        # completes the installation of a Job that was killed.
+    ordered = run_step(settings, "apps-in-order", "AppInstallFailed")
+    if half_installed is not None and half_installed not in ordered:
+        raise JobError(
+            "AppInstallFailed",
+            f"{half_installed} is half installed on {settings.site_name}, and not wanted: add it "
+            "to the apps to complete it, or uninstall it: "
+            "docs/upgrade-sites.md#an-app-is-half-installed",
+        )
+    for app in ordered:
+        # Only --force completes the installation of a Job that was killed.
         force = app == interrupted
         if app not in versions or (app in facts["apps"] and not force):
             continue

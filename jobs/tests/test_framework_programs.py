@@ -39,8 +39,50 @@ def test_the_message_has_the_error_that_version_16_prints_below_its_traceback(
 ) -> None:
     lines = ["Traceback (most recent call last):", "ValueError: no such row", "no such row"]
     script = f"print({chr(10).join(lines)!r}); exit(1)"
-    with pytest.raises(ProgramFailed, match=r"ValueError: no such row \| no such row$"):
+    with pytest.raises(ProgramFailed, match=r"^ValueError: no such row \| no such row$"):
         run_program(tmp_path, "MigrationFailed", [sys.executable, "-c", script], program_env())
+
+
+RAISED = """Traceback with variables (most recent call last):
+  File "apps/frappe/frappe/installer.py", line 305, in install_app
+    frappe = <module 'frappe' from 'apps/frappe/frappe/__init__.py'>
+    _ = <function _ at 0x7fe2>
+builtins.ImportError: cannot import name 'x'"""
+
+
+@pytest.mark.parametrize(
+    ("output", "cause"),
+    [
+        (RAISED, "builtins.ImportError: cannot import name 'x'"),
+        (
+            '  File "__init__.py", line 519, in _raise_exception\n    raise exc\n'
+            "frappe.exceptions.ValidationError: The ToDo with POISON cannot be migrated",
+            "frappe.exceptions.ValidationError: The ToDo with POISON cannot be migrated",
+        ),
+        (
+            "KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n"
+            '  raise x\npsycopg2.errors.UndefinedTable: relation "tabX" does not exist\n'
+            'LINE 1: SELECT * FROM "tabX"\n                      ^\nrolled back',
+            'psycopg2.errors.UndefinedTable: relation "tabX" does not exist | '
+            'LINE 1: SELECT * FROM "tabX" |                       ^',
+        ),
+        ("raise x\nAssertionError\nbye", "AssertionError | bye"),
+        (
+            "pymysql.err.OperationalError: (2013, 'Lost')",
+            "pymysql.err.OperationalError: (2013, 'Lost')",
+        ),
+        ("one\ntwo\nthree\nCould not open file", "two | three | Could not open file"),
+        (
+            "/a/b.py:3: DeprecationWarning: old\nfailed",
+            "/a/b.py:3: DeprecationWarning: old | failed",
+        ),
+    ],
+)
+def test_the_message_begins_with_the_cause(tmp_path: Path, output: str, cause: str) -> None:
+    script = f"print({output!r}); exit(1)"
+    with pytest.raises(ProgramFailed) as failed:
+        run_program(tmp_path, "MigrationFailed", [sys.executable, "-c", script], program_env())
+    assert str(failed.value) == cause
 
 
 def test_a_program_has_no_terminal_and_asks_for_nothing(tmp_path: Path) -> None:

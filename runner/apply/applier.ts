@@ -13,7 +13,7 @@ import { BEFORE_APPLY, foreignKeys, isBeforeApply } from '../cache/managed-field
 import type { ChildCache } from '../cache/child-cache.js';
 import type { Plan, PlannedChild } from '../plan/plan.js';
 import type { Status } from '../plan/resource-status.js';
-import { alteredField } from './altered-field.js';
+import { alteredField, type WrittenMetadata } from './altered-field.js';
 import { isAsApplied } from './as-applied.js';
 import { withValues } from './secret-values.js';
 import { refreshMounts } from './mount-refresh.js';
@@ -216,7 +216,7 @@ export class Applier {
       FIELD_MANAGER,
     );
     const answer = await this.#removeForeignKeys(planned, await this.#takeOver(planned, result));
-    children.put(planned.kind, answer, planned.hash, alteredField(object, result));
+    children.put(planned.kind, answer, planned.hash, alteredField(object.metadata, result));
     if (!live) return 'created';
     if (answer.metadata.resourceVersion === live.resourceVersion) return 'unchanged';
     await refreshMounts(client, result, this.props.metadataKeys);
@@ -267,36 +267,40 @@ export class Applier {
         body: withValues(object, metadataKeys, randomBytes),
       },
     );
-    children.put(planned.kind, created, planned.hash, alteredField(object, created));
+    children.put(planned.kind, created, planned.hash, alteredField(this.#written(object), created));
     return 'created';
+  }
+
+  /** The metadata of a create-only object. Without our keys that are no longer wanted, it matches its plan. */
+  #written({ metadata }: KubeObject): WrittenMetadata {
+    const keys = createOnlyKeys(this.props.metadataKeys);
+    const none = (names: readonly string[]) =>
+      Object.fromEntries(names.map((name) => [name, null]));
+    return {
+      labels: { ...none(keys.labels), ...metadata.labels },
+      annotations: { ...none(keys.annotations), ...metadata.annotations },
+      ownerReferences: metadata.ownerReferences ?? [],
+    };
   }
 
   /** Repairs the metadata of a create-only object, whose content is not applied again. */
   async #patchMetadata(task: Existing): Promise<ApplyAction> {
-    const { client, children, metadataKeys } = this.props;
+    const { client, children } = this.props;
     const { planned, live } = task;
     const object = objectOf(task);
-    const { namespace, labels = {}, annotations = {}, ownerReferences = [] } = object.metadata;
-    // Our keys that are no longer wanted are removed, or the object would never match its plan.
-    const none = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, null]));
-    const keys = createOnlyKeys(metadataKeys);
+    const written = this.#written(object);
     const patched = await client.request<KubeObject>(
       'PATCH',
-      resourcePath(planned.kind, namespace, planned.name),
+      resourcePath(planned.kind, object.metadata.namespace, planned.name),
       {
         query: { fieldManager: FIELD_MANAGER },
         contentType: MERGE_PATCH,
         body: {
-          metadata: {
-            uid: live.uid,
-            labels: { ...none(keys.labels), ...labels },
-            annotations: { ...none(keys.annotations), ...annotations },
-            ownerReferences,
-          },
+          metadata: { ...written, uid: live.uid },
         },
       },
     );
-    children.put(planned.kind, patched, planned.hash, alteredField(object, patched));
+    children.put(planned.kind, patched, planned.hash, alteredField(written, patched));
     return 'configured';
   }
 

@@ -53,6 +53,8 @@ async function settled(): Promise<void> {
     `rollout status deployment/${OPERATOR.deployment} -n ${OPERATOR.namespace} --timeout=60s`,
   );
   await kubectl('wait crd --all --for=condition=Established --timeout=30s');
+  const typesAreChecked = '--for=jsonpath={.status.observedGeneration}=1 --timeout=60s';
+  await kubectl(`wait validatingadmissionpolicy --all ${typesAreChecked}`);
 }
 
 async function startOperator(manifest: string, ...args: string[]): Promise<Operator> {

@@ -367,7 +367,7 @@ async function world(namespace: string): Promise<Snapshot> {
   const text = others.map(([name, json]): [string, string] => [
     name,
     name.startsWith('Secret/')
-      ? json.replace(/"(app.kubernetes.io\/instance)": "\w+"/, '$1')
+      ? json.replace(/ *"app.kubernetes.io\/instance": "\w+",\n/, '')
       : json,
   ]);
   return { objects: new Map(text), jobPods: {} };

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { failJob, holdPods, release } from './support/interference.js';
+import { failJob, giveUp, holdPods, release } from './support/interference.js';
 import { at, conditionOf, type Live } from './support/objects.js';
 
 const [OLD, NEW] = ['frappe/erpnext:v15.44.0', 'frappe/erpnext:v15.45.0'];
@@ -111,7 +111,7 @@ function running(sites: Sites, options: Options = {}): Promise<World> {
 
 before(async () => {
   cluster = await startCluster({ audit: true });
-  for (let index = 0; index < 6; index++) free.push(await cluster.namespace());
+  for (let index = 0; index < 8; index++) free.push(await cluster.namespace());
   await cluster.operator([], { namespaces: [...free] });
 });
 after(() => cluster.stop());
@@ -258,6 +258,64 @@ describe('an upgrade', { concurrency: 4 }, () => {
     await world.isOn('bad', OLD);
     const env = await world.envOf('bad-init');
     assert.deepEqual([env['IMAGE'], env['KEEP_CLOSED']], [OLD, '1']);
+  });
+
+  test('is not held by a site that was never created', async () => {
+    const world = await running({ good: 'Shared' });
+    const { namespace } = world;
+    const refusal = 'app-operator: DatabaseNameMismatch: uses another database\n';
+    const fault = await failJob(cluster, namespace, 'never-init', refusal);
+    await cluster.apply(namespace, aSite('never', { bench: 'b', workloads: 'Shared' }));
+    const never = await cluster.becomes('AppSite', namespace, 'never', {
+      what: 'is Stalled',
+      check: (live) => conditionOf(live, 'Stalled')?.reason === 'DatabaseNameMismatch',
+    });
+    assert.equal(at(never, 'status.phase'), 'Provisioning', 'it is tried again');
+    await world.want(NEW);
+    await world.isOn('good', NEW);
+    await release(cluster, fault);
+    await cluster.delete('Job', namespace, 'never-init');
+    await world.isOn('never', NEW);
+    await cluster.ready('AppBench', namespace, 'b');
+  });
+
+  test('that goes back for a closed Shared site closes none that opens, or is open', async () => {
+    const world = await running({ bad: 'Shared', good: 'Shared' });
+    const { namespace } = world;
+    const fault = await failJob(cluster, namespace, 'bad-init', FAILURE);
+    const hold = await holdPods(cluster, { 'job-name': 'good-reopen' });
+    await world.want(NEW);
+    await world.jobRuns('bad-init', NEW);
+    await giveUp(cluster, namespace, 'bad-init');
+    await cluster.becomes('AppSite', namespace, 'good', {
+      what: 'is being opened',
+      check: (live) => (conditionOf(live, 'Upgrading')?.message ?? '').endsWith('is being opened'),
+    });
+    await release(cluster, fault);
+    const refusal = 'app-operator: Downgrade: older code cannot work on good\n';
+    const refused = await failJob(cluster, namespace, 'good-init', refusal);
+    await world.want(OLD);
+    await cluster.becomes('AppSite', namespace, 'bad', {
+      what: 'has its previous data, and says what it waits for',
+      check: (live) =>
+        /they run .*:v15[.]45[.]0 while a Shared site is open/.test(
+          conditionOf(live, 'Ready')?.message ?? '',
+        ),
+    });
+    await release(cluster, hold);
+    await cluster.becomes('AppSite', namespace, 'good', {
+      what: 'is open on the new image, and refused the old one',
+      check: (live) =>
+        at(live, 'status.image') === NEW && conditionOf(live, 'Ready')?.reason === 'Downgrade',
+    });
+    assert.equal(await world.imageOf('Deployment', 'b-gunicorn'), NEW);
+    const bad = await cluster.the('AppSite', namespace, 'bad');
+    assert.match(conditionOf(bad, 'Upgrading')?.message ?? '', /^back on frappe.*v15[.]44[.]0/);
+    await cluster.patch('AppSite', namespace, 'bad', { spec: { workloads: 'Dedicated' } });
+    await world.isOn('bad', OLD);
+    assert.equal(await world.imageOf('Deployment', 'bad-gunicorn'), OLD);
+    assert.equal(await world.imageOf('Deployment', 'b-gunicorn'), NEW);
+    await release(cluster, refused);
   });
 
   test('waits for a paused Shared site, with the reason', async () => {

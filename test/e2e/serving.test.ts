@@ -25,13 +25,13 @@ suite('a bench and its sites serve requests', { skip }, () => {
   test('a site that is Ready answers through nginx', async () => {
     const bench = await cluster.example('bench.yaml');
     const site = await cluster.example('site.yaml');
-    const pong = answers('demo.example.com');
+    const pong = answers('demo.localhost');
     const begun = Date.now();
     await cluster.apply(namespace, bench, site);
     await cluster.ready('AppBench', namespace, BENCH);
     await cluster.ready('AppSite', namespace, 'demo-site');
     await pong;
-    assert.deepEqual(await ping('demo.example.com'), [200, { message: 'pong' }]);
+    assert.deepEqual(await ping('demo.localhost'), [200, { message: 'pong' }]);
     const timeline = await cluster.timeline(namespace);
     const added = addedToBench(timeline, 'demo-site') + addedToSite(timeline, 'demo-site', BENCH);
     cluster.figures.add('  of that, waiting for the operator', seconds(added));

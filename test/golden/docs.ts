@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parse, parseAllDocuments } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import type { KindDefinition, Schema } from '../../constructs/kit/definition.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { assertGolden } from './compare.js';
@@ -205,16 +205,4 @@ export function longCells(page: string): readonly string[] {
 
 function withoutCode(page: string): string {
   return page.replace(/^ *```[^]*?^ *```$/gm, '');
-}
-
-/** The merge patches of our kinds in a page's commands, by the singular name of their kind. */
-export function mergePatchesIn(
-  markdown: string,
-): readonly { readonly singular: string; readonly patch: string }[] {
-  const command =
-    /patch (app[a-z]+|site[a-z]+) \S+ --type merge[\s\\]+(?:-p\s+'([^']*)'|--patch-file \/dev\/stdin <<'EOF'\n([^]*?)^EOF$)/gm;
-  return [...markdown.matchAll(command)].map(([, singular = '', json, yaml = '']) => ({
-    singular,
-    patch: json ?? JSON.stringify(parse(yaml)),
-  }));
 }

@@ -165,6 +165,29 @@ describeOnServers('site_init.py on an existing site', (servers) => {
     });
   }
 
+  it('names a half installed app that is not wanted any more, until it is uninstalled', async () => {
+    const own = aBench(V15, servers.redis);
+    const site = await readySite(own, servers.database, { SITE_APPS: '["frappe"]' });
+    const registered = `SELECT COUNT(*) FROM ${servers.quoted('tabDefaultValue')} WHERE defkey = 'installed_apps' AND defvalue LIKE '%"erpnext"%'`;
+    const isPausing = (): boolean => servers.sqlOf(site, registered) === '1';
+    const wanting = site.with({ SITE_APPS: '["frappe","erpnext"]' });
+    const killed = await wanting.with({ STANDIN_PAUSE_REGISTERED: '60' }).init(isPausing);
+    assert.equal(killed.code, null, killed.output);
+    const refused = await site.init();
+    assert.match(
+      refused.lastLine,
+      /^app-operator: AppInstallFailed: erpnext is half installed on .* add it to the apps/,
+    );
+    servers.sqlOf(
+      site,
+      `UPDATE ${servers.quoted('tabDefaultValue')} SET defvalue = '["frappe"]' WHERE defkey = 'installed_apps'`,
+    );
+    const without = await site.init();
+    assert.equal(without.code, 0, without.output);
+    const completed = await wanting.init();
+    assert.match(completed.lastLine, /"erpnext": "15.1.0"/, completed.output);
+  });
+
   it('keeps the site’s encryption key and rejects another one before it changes the site', async () => {
     const site = await readySite(servers.bench, servers.database);
     const result = await site.with({ ENCRYPTION_KEY: 'another', DB_PASSWORD: 'another-pw' }).init();

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { RULE_GROUPS } from '../../constructs/monitoring/rules.js';
 import { needs, ROOT } from '../jobs/servers.js';
-import { type Alert, type MonitoringStack, startStack } from './stack.js';
+import { type Alert, BENCH, type MonitoringStack, startStack } from './stack.js';
 
 interface Panel {
   readonly title: string;
@@ -38,8 +38,8 @@ describe('Prometheus', needs(...servers), () => {
     stop = stack.stop;
     // More wait than the alert allows, in a queue of the bench and in one of a site.
     const jobs = Array.from({ length: 101 }, (_, index) => `job-${index}`);
-    stack.redis('RPUSH', `rq:queue:${stack.namespace}.b:short`, ...jobs);
-    stack.redis('ZADD', `rq:failed:${stack.namespace}.b:short`, '1', 'job-x');
+    stack.redis('RPUSH', `rq:queue:${stack.namespace}.${BENCH}:short`, ...jobs);
+    stack.redis('ZADD', `rq:failed:${stack.namespace}.${BENCH}:short`, '1', 'job-x');
   });
   after(() => stop());
 
@@ -80,7 +80,7 @@ describe('Prometheus', needs(...servers), () => {
     });
     assert.deepEqual(
       lengths.map(({ metric: { namespace: place, bench, site, queue } }) => [place, bench, site, queue]), // prettier-ignore
-      [[namespace, 'b', undefined, 'short']],
+      [[namespace, BENCH, undefined, 'short']],
     );
   });
 
@@ -147,7 +147,7 @@ describe('Prometheus', needs(...servers), () => {
         ({ labels }) =>
           labels['alertname'] === 'AppDatabaseConnectionsHigh' &&
           labels['server'] === `127.0.0.1:${mariadb.port}` &&
-          labels['bench'] === 'b',
+          labels['bench'] === BENCH,
       );
     });
     mariadb.sql('SET GLOBAL max_connections = 100');

@@ -32,6 +32,8 @@ import {
 import { install } from '../unit/install-manifest.js';
 
 const PASSWORD = 'site-password';
+export const BENCH = 'erp';
+const METRICS = `${BENCH}-metrics`;
 
 /** A sample of Prometheus: an instant query's has a value. */
 export interface Sample {
@@ -62,8 +64,11 @@ export interface MonitoringStack {
   readonly stop: () => Promise<void>;
 }
 
-/** @param interval how often is scraped and evaluated, as Prometheus writes durations */
-export async function startStack(interval = '1s'): Promise<MonitoringStack> {
+/**
+ * @param interval how often is scraped and evaluated, as Prometheus writes durations
+ * @param name of a namespace that does not exist; without it there is a fresh one
+ */
+export async function startStack(interval = '1s', name?: string): Promise<MonitoringStack> {
   const [cluster, redis, mariadb, postgres] = await Promise.all([
     startCluster(),
     startRedis('queue'),
@@ -74,7 +79,7 @@ export async function startStack(interval = '1s'): Promise<MonitoringStack> {
     await Promise.all([redis.stop(), mariadb.stop(), postgres.stop(), cluster.stop()]);
   };
   try {
-    return await observed({ cluster, redis, databases: [mariadb, postgres], stop }, interval);
+    return await observed({ cluster, redis, databases: [mariadb, postgres], stop }, interval, name);
   } catch (error) {
     await stop();
     throw error;
@@ -86,10 +91,11 @@ interface Parts extends Pick<MonitoringStack, 'cluster' | 'databases' | 'stop'> 
 }
 
 /** Starts benches and sites, an operator, an exporter, and a Prometheus that scrapes them. */
-async function observed(parts: Parts, interval: string): Promise<MonitoringStack> {
+async function observed(parts: Parts, interval: string, name?: string): Promise<MonitoringStack> {
   const { cluster, redis, databases } = parts;
   const directory = temporaryDirectory();
-  const namespace = await cluster.namespace();
+  const namespace = name ?? (await cluster.namespace());
+  if (name !== undefined) await cluster.controlPlane.kubectl(['create', 'namespace', name]);
 
   const metricsPort = await freePort();
   const operator = await cluster.operator(
@@ -106,13 +112,13 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringStack
   // Two sites get Ready; the bench of the third does not exist.
   await cluster.apply(
     namespace,
-    aBench('b'),
-    aSite('shop', { bench: 'b' }),
-    aSite('books', { bench: 'b', workloads: 'Shared' }),
+    aBench(BENCH),
+    aSite('shop', { bench: BENCH }),
+    aSite('books', { bench: BENCH, workloads: 'Shared' }),
     aSite('lost', { bench: 'no-such-bench' }),
     nightly(),
   );
-  await cluster.ready('AppBench', namespace, 'b');
+  await cluster.ready('AppBench', namespace, BENCH);
   for (const site of ['shop', 'books']) await cluster.ready('AppSite', namespace, site);
   // What the backup's pod would have left, had it been a real one.
   const status = { lastSuccessfulTime: new Date(Date.now() - 3_600_000).toISOString() };
@@ -123,7 +129,7 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringStack
   const liar = `${namespace}-liar`;
   const lies = await startLiar(namespace);
   const metricsOf = (await cluster.list('Service', namespace)).find(
-    ({ metadata }) => metadata.name === 'b-metrics',
+    ({ metadata }) => metadata.name === METRICS,
   );
   assert.ok(metricsOf);
   const forged = { ...metricsOf, metadata: { ...metricsOf.metadata, namespace: liar } };
@@ -133,13 +139,13 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringStack
   ].flatMap((service) =>
     discovered(service, {
       [OPERATOR.metricsService]: { https: metricsPort },
-      'b-metrics': { metrics: exporterPort },
+      [METRICS]: { metrics: exporterPort },
     }),
   );
 
   const port = await freePort();
   const config = join(directory, 'prometheus.yml');
-  const forgeries = discovered(forged, { 'b-metrics': { metrics: lies.port } });
+  const forgeries = discovered(forged, { [METRICS]: { metrics: lies.port } });
   writeFileSync(config, prometheusConfig(interval, token, [...targets, ...forgeries]));
   const prometheus = `http://127.0.0.1:${port}`;
   const server = daemon(
@@ -295,7 +301,7 @@ async function startLiar(
   };
 }
 
-/** The exporter of the bench `b`, on the servers that its volume would name. */
+/** The exporter of the bench, on the servers that its volume would name. */
 async function startExporter(
   directory: string,
   namespace: string,
@@ -320,13 +326,13 @@ async function startExporter(
   write('common_site_config.json', {
     redis_queue: `redis://:${encodeURIComponent(redis.password)}@127.0.0.1:${redis.port}`,
   });
-  const ofShop = { ...login(mariadb, 'shop'), bench_id: `${namespace}.b.shop` };
+  const ofShop = { ...login(mariadb, 'shop'), bench_id: `${namespace}.${BENCH}.shop` };
   write('shop.example.com/site_config.json', ofShop);
   write('books.example.com/site_config.json', login(postgres, 'books'));
   const port = await freePort();
   daemon([required('python3'), join(SCRIPTS, 'bench_metrics.py')], {
     NAMESPACE: namespace,
-    BENCH: 'b',
+    BENCH,
     BENCH_DIR: join(directory, 'bench'),
     LISTEN_PORT: String(port),
     CACHE_SECONDS: '0.5',

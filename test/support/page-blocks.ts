@@ -3,6 +3,7 @@ import {
   chmodSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   symlinkSync,
   writeFileSync,
@@ -32,6 +33,44 @@ export function shellBlocks(page: string): readonly Block[] {
     else blocks.push({ heading, code: code ?? '' });
   }
   return blocks;
+}
+
+/** What a page has its reader apply: a block of YAML, or one command. */
+export interface Step {
+  /** Of the top folder, such as `docs/users.md`. */
+  readonly page: string;
+  readonly code: string;
+  readonly isYaml: boolean;
+}
+
+/** The pages for users: the README, the pages of the index in its order, and then the rest. */
+export function pagesInOrder(): readonly string[] {
+  const docs = path.join(projectRoot(), 'docs');
+  const index = readFileSync(path.join(docs, 'README.md'), 'utf8');
+  const listed = [...index.matchAll(/\]\(([a-z/-]+\.md)/g)].map(([, file = '']) => file);
+  const others = readdirSync(docs, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md') && !/^(adr|contributing)\//.test(file))
+    .sort();
+  return ['README.md', ...[...listed, ...others].map((file) => `docs/${file}`)].filter(
+    (file, index_, all) => all.indexOf(file) === index_ && !file.startsWith('docs/contributing/'),
+  );
+}
+
+/** What a page has its reader apply, in order; a block of commands is split. */
+export function stepsOf(page: string): readonly Step[] {
+  const text = readFileSync(path.join(projectRoot(), page), 'utf8');
+  const blocks = text.matchAll(/^( *)```(yaml|sh)\n([^]*?)^ *```$/gm);
+  return [...blocks].flatMap(([, indent = '', language, code = '']) => {
+    const lines = code.replaceAll(new RegExp(`^${indent}`, 'gm'), '');
+    const isYaml = language === 'yaml';
+    return (isYaml ? [lines] : commandsOf(lines)).map((one) => ({ page, code: one, isYaml }));
+  });
+}
+
+/** Commands end at a line's end, but not within quotes, after a backslash, or before a here-document's end. */
+function commandsOf(code: string): readonly string[] {
+  const command = /(?:'[^']*'|"(?:[^"\\]|\\[^])*"|\\[^]|<<'EOF'\n[^]*?^EOF$|#.*$|[^\n])+/gm;
+  return [...code.matchAll(command)].map(([one]) => one);
 }
 
 /** What a block needs that a control plane without nodes lacks; undefined where it can run. */

@@ -19,14 +19,12 @@ import {
   longCells,
   manifestsIn,
   markdownFiles,
-  mergePatchesIn,
   ROOT,
   table,
   valueTable,
 } from '../golden/docs.js';
 import { graphOf, kindOf, outcomesOf } from '../golden/outcome.js';
 import { listedFields, readScenario, scenarioNames, wordOf } from '../golden/scenario.js';
-import { MINIMAL } from './schema-manifests.js';
 
 const pageOf = ({ definition }: AnyKind) => `docs/spec/${definition.singular}.md`;
 const read = (file: string) => readFileSync(ROOT + file, 'utf8');
@@ -180,20 +178,6 @@ for (const file of markdownFiles()) {
     });
     test('has manifests that the operator admits', () => {
       for (const manifest of manifestsIn(page)) admitted(manifest);
-    });
-    test('has merge patches of fields that exist, with allowed values', () => {
-      for (const { singular, patch } of mergePatchesIn(page)) {
-        const definition = DEFINITIONS.find((one) => one.singular === singular);
-        assert.ok(definition, singular);
-        const { spec } = JSON.parse(patch) as { readonly spec: object };
-        const { problems, pruned } = admit(definition, {
-          apiVersion: 'app-operator.io/v1alpha1',
-          kind: definition.kind,
-          metadata: { name: 'patched' },
-          spec: { ...MINIMAL[definition.kind], ...spec },
-        });
-        assert.deepEqual({ problems, pruned }, { problems: [], pruned: [] }, patch);
-      }
     });
     test('has no cell of more than 100 columns outside of generated tables', () => {
       assert.deepEqual(longCells(page), []);

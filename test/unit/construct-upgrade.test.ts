@@ -127,6 +127,16 @@ suite('the bench’s own pods', () => {
       undefined,
     );
   });
+  test('stay while a Shared site opens: it does not go back with them', () => {
+    const site = { metadata: { name: 'a' }, spec: { workloads: 'Shared' } } as AppSite;
+    const migrated = (closed: boolean) =>
+      progressOf({ ...site, status: { image: OLD, upgrade: under('Migrated', closed) } });
+    const back = (closed: boolean) =>
+      planUpgrade(aBench({ image: NEW }), OLD, [migrated(closed)])?.keptImage;
+    assert.equal(back(false), NEW);
+    assert.equal(back(true), undefined, 'a closed site loads its backup');
+    assert.equal(planUpgrade(aBench({ image: OLD }), NEW, [migrated(false)])?.keptImage, undefined);
+  });
   test('do not go back for a site that is created later', () => {
     const bench = aBench({ image: NEW });
     assert.equal(planUpgrade(bench, NEW, [aSite('a', shared)])?.keptImage, undefined);

@@ -1,9 +1,9 @@
 import '../../runner/kit/require-node.js';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { parse } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { allOf } from '../../cli/commands/status/tree-node.js';
 import { renderTrees } from '../../cli/commands/status/render-tree.js';
 import {
@@ -22,6 +22,13 @@ import { printProgress } from '../../testbed/controlplane/progress.js';
 import { applyCrds } from '../../testbed/crds.js';
 import { OperatorProcess } from '../../testbed/operator-process.js';
 import { projectRoot } from '../../testbed/project-root.js';
+import {
+  DEMO_FILES,
+  MISSING_SECRET,
+  statusFile,
+  statusPicture,
+  WAITING_FILE,
+} from '../pictures/status.js';
 
 const NAMESPACE = 'default';
 const TIMEOUT_MS = 600_000;
@@ -31,6 +38,8 @@ const REFRESH_MS = 1_000;
 const { values } = parseArgs({
   options: {
     exit: { type: 'boolean', default: false },
+    // For `npm run pictures`.
+    picture: { type: 'boolean', default: false },
   },
 });
 const { stdout, env } = process;
@@ -63,10 +72,11 @@ try {
   const logFile = path.join(cp.dataDir, 'app-operator.log');
   operator = await OperatorProcess.start({ kubeconfig: cp.kubeconfig, logFile });
   say('app-operator: started\n');
-  for (const file of ['bench.yaml', 'site.yaml']) await applyExample(cp, file);
+  for (const file of DEMO_FILES) await applyExample(cp, file);
   say('');
   await Promise.race([showUntilReady(), operator.failed, cp.failed]);
   if (!stdout.isTTY) say(linesOf(await statusNow(shown)));
+  if (values.picture) await drawPicture(cp);
   if (!values.exit) {
     say(nextCommands(cp, logFile));
     const changes = show(interrupted.signal, () => false);
@@ -109,9 +119,25 @@ async function show(signal: AbortSignal, isWanted: (report: StatusReport) => boo
   }
 }
 
+/** Draws the tree, with a site that waits for a Secret, as the README shows it. */
+async function drawPicture(plane: ControlPlane): Promise<void> {
+  await applyExample(plane, WAITING_FILE);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  await show(signal, ({ resources }) =>
+    resources
+      .flatMap(allOf)
+      .some(({ kind, message }) => kind === 'AppSite' && message.includes(MISSING_SECRET)),
+  );
+  const { resources } = await statusNow(shown);
+  await writeFile(statusFile(), statusPicture({ now: Date.now(), resources }));
+}
+
+/** Applies the bench or the site of a file. */
 async function applyExample({ api }: ControlPlane, file: string): Promise<void> {
   const text = await readFile(path.join(projectRoot(), 'examples', file), 'utf8');
-  const example = parse(text) as KubernetesObject;
+  const documents = parseAllDocuments(text).map((each) => each.toJS() as KubernetesObject);
+  const example = documents.find(({ kind }) => kind.startsWith('App'));
+  if (!example) throw new Error(`examples/${file}: no bench and no site`);
   const { kind, metadata } = example;
   const known = kindNamed(kind);
   if (!known) throw new Error(`examples/${file}: unknown kind: "${kind}"`);

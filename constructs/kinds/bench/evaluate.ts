@@ -2,7 +2,7 @@ import { evaluateConfiguration } from '../../configuration/evaluate.js';
 import { isSupported, untested } from '../../frappe/image.js';
 import { resolveApps } from '../../frappe/apps.js';
 import { effectiveIds } from '../../frappe/security.js';
-import { mergeStatus, type StatusPart } from '../../frappe/tree-status.js';
+import { creationFailure, mergeStatus, type StatusPart } from '../../frappe/tree-status.js';
 import { fieldsIgnored } from '../../frappe/without-effect.js';
 import type { ConditionResult } from '../../kit/condition.js';
 import type { StatusResult, Observation } from '../../kit/kind.js';
@@ -25,6 +25,11 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
     { fields: benchFields(observation) },
     { conditions: versionCondition(resource) },
     { conditions: fieldsIgnored(fieldsWithoutEffect(resource)) },
+    creationFailure(
+      observation,
+      benchNames(resource.metadata.name).init,
+      resource.status?.appliedHash,
+    ),
     evaluateScaling(observation),
     { conditions: databaseCondition(inputs.data.databaseFailure) },
     { conditions: metricsCondition(observation) },

@@ -1,5 +1,6 @@
 import type { BenchModel } from '../../frappe/bench-model.js';
 import { sitesOfBench } from '../../frappe/indexes.js';
+import { isOpening } from '../../frappe/site-model.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { keyOf } from '../../kit/object.js';
 import type { ConditionResult } from '../../kit/condition.js';
@@ -13,7 +14,7 @@ const PARALLEL = 2;
 export interface SiteProgress {
   readonly name: string;
   readonly dedicated: boolean;
-  /** The image that its data is of; undefined where there is no data yet. */
+  /** The image that its data is of; undefined where it was never created. */
   readonly image: string | undefined;
   readonly upgrade: AppSiteStatus['upgrade'];
   /** Why it cannot take its turn; undefined where it can. */
@@ -42,10 +43,14 @@ export function progressOf(site: AppSite): SiteProgress {
   return {
     name: metadata.name,
     dedicated: spec.workloads === 'Dedicated',
-    image: status?.image,
+    image: imageOf(status),
     upgrade: status?.upgrade,
     blocked: blockedReasonOf(site),
   };
+}
+
+function imageOf({ image, upgrade }: AppSiteStatus = {}): string | undefined {
+  return upgrade && isOpening(upgrade) ? upgrade.to : image;
 }
 
 function blockedReasonOf(site: AppSite): string | undefined {

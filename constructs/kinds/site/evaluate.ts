@@ -1,6 +1,7 @@
 import type { AppSite } from '../../api/site.js';
 import { evaluateConfiguration, type ConfigurationResult } from '../../configuration/evaluate.js';
 import {
+  creationFailure,
   evaluatePhase,
   mergeStatus,
   type PhaseResult,
@@ -9,6 +10,7 @@ import {
 import { fieldsIgnored } from '../../frappe/without-effect.js';
 import type { ConditionResult } from '../../kit/condition.js';
 import type { Observation, StatusResult } from '../../kit/kind.js';
+import { siteNames } from '../../kit/names.js';
 import { evaluateAccess } from './certificate.js';
 import { databaseCondition } from './database-ready.js';
 import { databaseStatus } from './database-status.js';
@@ -31,6 +33,7 @@ export function evaluateSite(observation: Observation<AppSite, SiteInputs>): Sta
     evaluateScaling(observation),
     { conditions: databaseCondition(observation) },
     { conditions: realtimeCondition(observation) },
+    creationFailure(observation, siteNames(resource.metadata.name).init, resource.status?.image),
     // Visitors of a site that is closed for them see another page than in maintenance.
     evaluateUpgrade(observation),
     evaluateRestore(observation),
@@ -76,9 +79,14 @@ function sitePhase(observation: Observation<AppSite, SiteInputs>): PhaseResult {
     const wasReady = resource.status?.appliedHash !== undefined;
     return { phase: wasReady ? 'Updating' : 'Provisioning', ready };
   }
+  const blocked = blockedReason(inputs);
   const idle = pending.every(({ health }) => health.state === 'Missing') && probes.length === 0;
-  if (observation.ready || inputs.blockedReason === undefined || !idle) return { phase, ready };
-  return { phase, ready: { ...ready, message: inputs.blockedReason } };
+  if (observation.ready || blocked === undefined || !idle) return { phase, ready };
+  return { phase, ready: { ...ready, message: blocked } };
+}
+
+function blockedReason({ blockedReason: why, upgrade }: SiteInputs): string | undefined {
+  return why ?? (upgrade?.started ? upgrade.reopenBlockedReason : undefined);
 }
 
 function maintenanceCondition({ spec }: AppSite): readonly ConditionResult[] {

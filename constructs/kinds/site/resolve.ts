@@ -66,7 +66,9 @@ function planOn(offer: BenchOffer, site: AppSite, reader: ClusterReader): SitePl
   const upgrade = resolveUpgrade(site, model, offer, reader);
   const apps = site.spec.apps?.map(({ name }) => name) ?? model.apps;
   if (upgrade?.started !== false) {
-    return { offer, offered: { bench: model, apps, keptApps: [] }, upgrade };
+    const isWanted = upgrade === undefined || upgrade.to === model.image.reference;
+    const bench = isWanted ? model : benchBefore(model, offer.bench, upgrade.to);
+    return { offer, offered: { bench, apps, keptApps: [] }, upgrade };
   }
   // Added apps are in the new image only.
   const keptApps = site.status?.apps ?? [];

@@ -1960,7 +1960,7 @@ export const status: Schema = {
         state: {
           type: 'string',
           description:
-            '`Waiting`: for its turn, open and on the previous image; `Running`: closed, backed up and migrated; `Migrated`: its processes change to the new image, then it opens; `Failed`: it is tried again.',
+            '`Waiting`: for its turn, open and on the previous image; `Running`: closed, backed up and migrated; `Migrated`: its processes change to the new image, then it opens, from when on `closed` is not set; `Failed`: it is tried again.',
           enum: ['Waiting', 'Running', 'Migrated', 'Failed'],
         },
         closed: {
