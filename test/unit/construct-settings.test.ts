@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
+import type { ProxySettings } from '../../constructs/api/bench.js';
+import { proxySettings } from '../../constructs/kinds/bench/proxy-settings.js';
+import { fieldsWithoutEffect } from '../../constructs/kinds/bench/without-effect.js';
 import { benchProblems } from '../../constructs/kinds/bench/refusals.js';
 import { queueLengthsOf } from '../../constructs/kinds/bench/status-view.js';
 import { benchWarnings } from '../../constructs/kinds/bench/warnings.js';
@@ -150,24 +153,45 @@ suite('the memory of Redis', () => {
   });
 });
 
-suite('a problem of the proxy or of workers that no schema finds', () => {
-  const problems = (spec: Fields) =>
-    benchProblems(aBench(spec)).map(({ path, message }) => `${path}: ${message}`);
-
-  test('is a range whose address has too many groups', () => {
-    assert.deepEqual(problems({ proxy: { realIPFrom: ['10.0.0.0/8', '1:2:3:4:5:6::7:8:9/64'] } }), [
-      'spec.proxy.realIPFrom[1]: Invalid value: "1:2:3:4:5:6::7:8:9/64": is no address with a length, such as 203.0.113.0/24 or 2001:db8::/32',
-    ]);
+suite('a setting of the proxy that no schema finds is left out by name', () => {
+  const outcome = (proxy: ProxySettings) => ({
+    refused: benchProblems(aBench({ proxy })),
+    ignored: fieldsWithoutEffect(aBench({ proxy })).map(
+      ({ path, message }) => `${path} ${message}`,
+    ),
+    ranges: proxySettings(proxy).realIpFrom,
+    headers: proxySettings(proxy).responseHeaders?.map(({ value }) => value),
   });
-  test('is a header in two spellings', () => {
+
+  test('a range whose address has too many groups', () => {
+    const realIPFrom = ['10.0.0.0/8', '1:2:3:4:5:6::7:8:9/64', '203.0.113.7', '2001:DB8::5'];
+    assert.deepEqual(outcome({ realIPFrom }), {
+      refused: [],
+      ignored: [
+        'spec.proxy.realIPFrom[1] has no effect: "1:2:3:4:5:6::7:8:9/64" is no address, such as 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32',
+      ],
+      ranges: ['10.0.0.0/8', '203.0.113.7', '2001:DB8::5'],
+      headers: undefined,
+    });
+  });
+  test('a header in two spellings', () => {
     const responseHeaders = [
       { name: 'X-Team', value: 'a' },
       { name: 'x-team', value: 'b' },
+      { name: 'X-Other', value: 'c' },
     ];
-    assert.deepEqual(problems({ proxy: { responseHeaders } }), [
-      'spec.proxy.responseHeaders[1].name: Duplicate value: "x-team": upper and lower case are the same in a header\'s name',
+    const { refused, ignored, headers } = outcome({ responseHeaders });
+    assert.deepEqual([refused, headers], [[], ['a', 'c']]);
+    assert.deepEqual(ignored, [
+      'spec.proxy.responseHeaders[1].name has no effect: the list has the header "x-team" in another spelling, which is the same name',
     ]);
   });
+});
+
+suite('a problem of workers that no schema finds', () => {
+  const problems = (spec: Fields) =>
+    benchProblems(aBench(spec)).map(({ path, message }) => `${path}: ${message}`);
+
   test('is a queue with two times', () => {
     const workers = [
       { name: 'a', queues: ['slow', 'long'], timeoutSeconds: 60 },

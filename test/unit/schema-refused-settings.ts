@@ -70,7 +70,7 @@ const PROXY: readonly Row[] = [
     },
     '.responseHeaders[1]',
   ],
-  ['an address without a length', { realIPFrom: ['10.0.0.1'] }, '.realIPFrom[0]'],
+  ['an address with a port', { realIPFrom: ['10.0.0.1:80'] }, '.realIPFrom[0]'],
   ['a network that is none', { realIPFrom: ['10.0.0.0/33'] }, '.realIPFrom[0]'],
   ['a host name', { realIPFrom: ['proxy.example.com'] }, '.realIPFrom[0]'],
   ['a socket', { realIPFrom: ['unix:'] }, '.realIPFrom[0]'],

@@ -1,6 +1,6 @@
 import type { Problem } from '../../kit/errors.js';
 import { bytesOf } from '../../kit/quantity.js';
-import type { AppBench, ProxySettings } from '../../api/bench.js';
+import type { AppBench, ProxySettings, ResponseHeader } from '../../api/bench.js';
 import type { NginxConfigInput } from './nginx-input.js';
 
 /** The ingress controller's pods: a proxy in the cluster is trusted to name its client. */
@@ -24,8 +24,10 @@ export function proxySettings(
     proxyReadTimeout: proxy.readTimeoutSeconds ?? 120,
     proxySendTimeout: proxy.sendTimeoutSeconds ?? 120,
     ...(connectTimeoutSeconds === undefined ? {} : { proxyConnectTimeout: connectTimeoutSeconds }),
-    ...(responseHeaders === undefined ? {} : { responseHeaders }),
-    realIpFrom: proxy.realIPFrom ?? PRIVATE_RANGES,
+    ...(responseHeaders === undefined
+      ? {}
+      : { responseHeaders: responseHeaders.filter(isFirstOfName) }),
+    realIpFrom: proxy.realIPFrom?.filter(isRange) ?? PRIVATE_RANGES,
     ...(realIPHeader === undefined ? {} : { realIpHeader: realIPHeader }),
   };
 }
@@ -37,27 +39,37 @@ function sizeOf(quantity: string): string {
 }
 
 /** Whether an address that the schema takes has as many groups as IPv6 has, at most. */
-function isAddress(address: string): boolean {
-  if (!address.includes('::')) return true;
-  return address.split(':').filter((group) => group !== '').length < 8;
+function isRange(range: string): boolean {
+  const [address = ''] = range.split('/', 1);
+  return !address.includes('::') || address.split(':').filter((group) => group !== '').length < 8;
+}
+
+/** Whether no header before it has the name in another spelling. */
+function isFirstOfName(
+  { name }: ResponseHeader,
+  index: number,
+  headers: readonly ResponseHeader[],
+): boolean {
+  const isSame = (other: ResponseHeader): boolean =>
+    other.name.toLowerCase() === name.toLowerCase();
+  return headers.findIndex(isSame) === index;
 }
 
 /**
- * What the schema cannot find. A configuration that nginx rejects would hold up every later change of
- * the bench's sites.
+ * What the schema cannot find. It is left out: a configuration that nginx rejects would hold up every
+ * later change of the bench's sites.
  */
-export function proxyProblems({ spec }: AppBench): readonly Problem[] {
+export function proxyWithoutEffect({ spec }: Pick<AppBench, 'spec'>): readonly Problem[] {
   const { realIPFrom = [], responseHeaders = [] } = spec.proxy ?? {};
-  const names = responseHeaders.map(({ name }) => name.toLowerCase());
   return [
     ...realIPFrom.flatMap((range, index) => {
-      if (isAddress(range.split('/', 1)[0] ?? '')) return [];
-      const message = `Invalid value: "${range}": is no address with a length, such as 203.0.113.0/24 or 2001:db8::/32`;
+      if (isRange(range)) return [];
+      const message = `has no effect: "${range}" is no address, such as 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32`;
       return [{ path: `spec.proxy.realIPFrom[${index}]`, message }];
     }),
-    ...responseHeaders.flatMap(({ name }, index) => {
-      if (names.indexOf(name.toLowerCase()) === index) return [];
-      const message = `Duplicate value: "${name}": upper and lower case are the same in a header's name`;
+    ...responseHeaders.flatMap((header, index) => {
+      if (isFirstOfName(header, index, responseHeaders)) return [];
+      const message = `has no effect: the list has the header "${header.name}" in another spelling, which is the same name`;
       return [{ path: `spec.proxy.responseHeaders[${index}].name`, message }];
     }),
   ];

@@ -7,7 +7,6 @@ import { takenName } from '../../frappe/oldest-wins.js';
 import { userProblems } from '../../frappe/security.js';
 import { invalid, type Problem, type Refusal } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
-import { proxyProblems } from './proxy-settings.js';
 import { workersProblems } from './worker-problems.js';
 
 /** Every mistake in a bench's spec. */
@@ -23,7 +22,6 @@ export function benchProblems(bench: AppBench): readonly Problem[] {
     ...settingProblems(provider, settings),
     ...userProblems(bench.spec.security, bench.status?.ids),
     ...benchTemplateProblems(bench),
-    ...proxyProblems(bench),
     ...workersProblems(bench),
     ...configurationProblems(bench.spec.siteConfig),
   ];

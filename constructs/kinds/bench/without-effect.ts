@@ -1,6 +1,7 @@
 import { ignoredAppsProblem } from '../../frappe/apps.js';
 import { needsDigest } from '../../frappe/image-digest.js';
 import type { Problem } from '../../kit/errors.js';
+import { proxyWithoutEffect } from './proxy-settings.js';
 import type { AppBench } from '../../api/bench.js';
 
 /** Fields of a bench that are accepted and have no effect. */
@@ -19,6 +20,7 @@ export function fieldsWithoutEffect(bench: AppBench): readonly Problem[] {
         ]
       : []),
     ...refreshWithoutEffect(bench),
+    ...proxyWithoutEffect(bench),
     ...(bench.spec.componentPodTemplates?.['redis'] && bench.spec.redisConfig?.external
       ? [
           {
