@@ -90,7 +90,7 @@ function contextOf<R extends ConfiguredResource, F>(
     sync,
     before,
     result: resultOf(sync, runs),
-    keys: (resource.spec.siteConfig ?? []).map(({ key }) => key).sort(),
+    keys: sync.entries.map(({ key }) => key).sort(),
     last: conditionBefore(resource),
     stuck: stuckJob(sync, advisory),
     prepared: !init || (init.health.state === 'Failed' && before !== undefined),

@@ -1,9 +1,9 @@
-import { generatedSecretProblems } from '../frappe/pod-template-rules.js';
 import type { KeyRef } from '../kit/api.js';
 import type { Problem } from '../kit/errors.js';
 import { canonicalJson } from '../kit/json/hash.js';
 import type { ObjectReference } from '../kit/reference.js';
 import type { AppSite, SiteSetup, SiteSocialLogin } from '../api/site.js';
+import { generatedSecrets, isNamed } from './ignored.js';
 
 /** The answers of the setup wizard, and the identity providers, that a site declares. */
 export interface FirstLogin {
@@ -26,7 +26,8 @@ export interface LoginFile {
 
 /** What the site declares; undefined where it declares nothing, and never did. */
 export function firstLoginOf({ spec, status }: AppSite): FirstLogin | undefined {
-  const { setup, sso = [] } = spec;
+  const { setup } = spec;
+  const sso = usableLogins(spec.sso);
   const has = sso.length > 0 || (status?.socialLogins ?? []).length > 0;
   if (!setup && !has) return undefined;
   // In one order of keys, as all that is synthesized.
@@ -48,15 +49,22 @@ function filesOf(login: SiteSocialLogin, index: number): readonly LoginFile[] {
   });
 }
 
-/** The Secrets that the identity providers name. */
+/**
+ * The Secrets that the identity providers name.
+ * @param all those of the spec, where some of them are left out
+ */
 export function loginReferences(
   sso: readonly SiteSocialLogin[] = [],
+  all: readonly SiteSocialLogin[] = sso,
 ): readonly (ObjectReference & { readonly kind: 'Secret' })[] {
-  return loginFiles(sso).map(({ path, reference }) => ({
-    kind: 'Secret',
-    name: reference.name,
-    path: `${path}.name`,
-  }));
+  return sso.flatMap((login) => {
+    const index = all.findIndex(({ provider }) => provider === login.provider);
+    return filesOf(login, index).map(({ path, reference }) => ({
+      kind: 'Secret' as const,
+      name: reference.name,
+      path: `${path}.name`,
+    }));
+  });
 }
 
 /** The name that the framework gives to the Social Login Key of a provider. */
@@ -64,24 +72,27 @@ function loginName(provider: string): string {
   return provider.replaceAll(/[ -]/g, '_').toLowerCase();
 }
 
-/** What a schema cannot find. */
-export function firstLoginProblems(
-  { setup, sso = [] }: FirstLogin,
-  apps: readonly string[],
-): readonly Problem[] {
+/** Providers that a schema cannot refuse, and that are left out. */
+export function ignoredLogins(sso: readonly SiteSocialLogin[] = []): readonly Problem[] {
   const names = sso.map(({ provider }) => loginName(provider));
-  const taken = sso.flatMap(({ provider }, index): Problem[] => {
+  return sso.flatMap((login, index): readonly Problem[] => {
     const first = names.indexOf(names[index] ?? '');
-    if (first === index) return [];
-    const message = `Duplicate value: "${provider}": the site names its Social Login Key as that of "${sso[first]?.provider ?? ''}": ${names[index] ?? ''}`;
+    if (first === index) return generatedSecrets(loginReferences([login], sso));
+    const message = `has no effect: the site names the Social Login Key of "${login.provider}" as that of "${sso[first]?.provider ?? ''}": ${names[index] ?? ''}`;
     return [{ path: `spec.sso[${index}].provider`, message }];
   });
-  const secrets = loginReferences(sso).flatMap(({ name, path }) =>
-    generatedSecretProblems(name, path),
-  );
-  if (!setup || setup.company || !apps.includes(ERPNEXT)) return [...taken, ...secrets];
+}
+
+function usableLogins(sso: readonly SiteSocialLogin[] = []): readonly SiteSocialLogin[] {
+  const ignored = ignoredLogins(sso);
+  return sso.filter((_, index) => !isNamed(ignored, `spec.sso[${index}]`));
+}
+
+/** What a schema cannot find: the wizard cannot be completed. */
+export function setupProblems({ setup }: FirstLogin, apps: readonly string[]): readonly Problem[] {
+  if (!setup || setup.company || !apps.includes(ERPNEXT)) return [];
   const message = 'Required value: ERPNext is one of the apps of the site, and needs a company';
-  return [{ path: 'spec.setup.company', message }, ...taken, ...secrets];
+  return [{ path: 'spec.setup.company', message }];
 }
 
 /** A provider as the script reads it: no value of a Secret. */

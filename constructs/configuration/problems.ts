@@ -2,7 +2,7 @@ import type { SiteConfig, SiteConfigEntry } from '../kit/api.js';
 import type { SiteSocialLogin } from '../api/site.js';
 import type { Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { generatedSecretProblems } from '../frappe/pod-template-rules.js';
+import { generatedSecrets, isNamed } from './ignored.js';
 import { configurationReferences, sourcesOf } from './sources.js';
 
 /** The Job gets the values in one environment variable, which may have twice as many. */
@@ -11,22 +11,28 @@ const MAX_BYTES = 64 * 1024;
 /** Names of keys whose values are secrets. */
 const SECRET_KEY = /(^|_)(password|passwd|secret|token|private_key|api_key|secret_key)$/i;
 
-/** What a schema cannot find: it does not know a field of any type. */
-export function configurationProblems(entries: SiteConfig = []): readonly Problem[] {
-  const found = entries.flatMap(({ key, value, valueFrom }, index): Problem[] => {
-    if ((value === undefined) !== (valueFrom === undefined)) return [];
-    const message = `Invalid value: "${key}": needs one of value and valueFrom`;
-    return [{ path: `spec.siteConfig[${index}]`, message }];
+/** What a schema cannot find: it does not know a field of any type. Such an entry is left out. */
+export function ignoredEntries(entries: SiteConfig = []): readonly Problem[] {
+  let bytes = 0;
+  return entries.flatMap((entry, index): readonly Problem[] => {
+    const path = `spec.siteConfig[${index}]`;
+    const { key, value, valueFrom } = entry;
+    if ((value === undefined) === (valueFrom === undefined)) {
+      return [{ path, message: `has no effect: "${key}" needs one of value and valueFrom` }];
+    }
+    bytes += bytesOf(entry);
+    if (bytes > MAX_BYTES) {
+      const message = `has no effect: with the entries before "${key}", the values take ${bytes} bytes; they may not take more than ${MAX_BYTES} together`;
+      return [{ path, message }];
+    }
+    return generatedSecrets(configurationReferences([entry], entries));
   });
-  found.push(
-    ...configurationReferences(entries)
-      .filter(({ kind }) => kind === 'Secret')
-      .flatMap(({ name, path }) => generatedSecretProblems(name, path)),
-  );
-  const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
-  if (bytes <= MAX_BYTES) return found;
-  const message = `Too long: the values take ${bytes} bytes; they may not take more than ${MAX_BYTES} together`;
-  return [...found, { path: 'spec.siteConfig', message }];
+}
+
+/** The entries without those that are left out. */
+export function usableEntries(entries: SiteConfig = []): SiteConfig {
+  const ignored = ignoredEntries(entries);
+  return entries.filter((_, index) => !isNamed(ignored, `spec.siteConfig[${index}]`));
 }
 
 function bytesOf({ value }: SiteConfigEntry): number {

@@ -17,24 +17,47 @@ export interface ConfigurationSource {
   readonly problem: string | undefined;
 }
 
-/** The Secrets and ConfigMaps that the entries name. */
-export function configurationReferences(entries: SiteConfig = []): readonly SourceReference[] {
-  return entries.flatMap(({ valueFrom }, index) => {
+/**
+ * The Secrets and ConfigMaps that the entries name.
+ * @param all the entries of the spec, where some of them are left out
+ */
+export function configurationReferences(
+  entries: SiteConfig = [],
+  all: SiteConfig = entries,
+): readonly SourceReference[] {
+  return entries.flatMap(({ key, valueFrom }) => {
     const { secretKeyRef, configMapKeyRef } = valueFrom ?? {};
     const name = (secretKeyRef ?? configMapKeyRef)?.name;
     if (name === undefined) return [];
-    const path = `spec.siteConfig[${index}].valueFrom.${secretKeyRef ? 'secretKeyRef' : 'configMapKeyRef'}.name`;
+    const path = `${pathOfEntry(key, all)}.valueFrom.${secretKeyRef ? 'secretKeyRef' : 'configMapKeyRef'}.name`;
     return [{ kind: secretKeyRef ? 'Secret' : 'ConfigMap', name, path }];
   });
 }
 
-/** The Secrets and ConfigMaps that a site or a bench declares, with what the cluster has. */
+/** Where an entry stands in the spec. */
+export function pathOfEntry(key: string, all: SiteConfig): string {
+  return `spec.siteConfig[${all.findIndex((entry) => entry.key === key)}]`;
+}
+
+interface Declared {
+  readonly siteConfig?: SiteConfig | undefined;
+  readonly sso?: FirstLogin['sso'] | undefined;
+}
+
+/**
+ * The Secrets and ConfigMaps that a site or a bench declares, with what the cluster has.
+ * @param spec where some of what is declared is left out
+ */
 export function sourcesOf(
-  { siteConfig, sso }: { readonly siteConfig: SiteConfig; readonly sso?: FirstLogin['sso'] },
+  declared: Declared,
   namespace: string,
   reader: ClusterReader,
+  spec: Declared = declared,
 ): readonly ConfigurationSource[] {
-  const references = [...configurationReferences(siteConfig), ...loginReferences(sso)];
+  const references = [
+    ...configurationReferences(declared.siteConfig, spec.siteConfig),
+    ...loginReferences(declared.sso, spec.sso),
+  ];
   return references.map(({ kind, name, path }) => {
     const version = reader.get(kind, namespace, name, identityOf);
     const problem =

@@ -5,11 +5,12 @@ import { canonicalJson, hashOf } from '../kit/json/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { Resource } from '../kit/object.js';
 import type { FirstLogin } from './first-login.js';
-import { sourcesOf, type ConfigurationSource } from './sources.js';
+import { usableEntries } from './problems.js';
+import { pathOfEntry, sourcesOf, type ConfigurationSource } from './sources.js';
 
 /** A resource that declares keys of a configuration file. */
 export type ConfiguredResource = Resource<
-  { readonly siteConfig?: SiteConfig },
+  { readonly siteConfig?: SiteConfig; readonly sso?: FirstLogin['sso'] },
   CommonStatus & { readonly phase?: string; readonly siteConfig?: SiteConfigStatus }
 >;
 
@@ -73,7 +74,6 @@ const READ_AT_START: ReadonlySet<string> = new Set([
 /**
  * The state of the keys that a resource declares; undefined where it declares none, and never did.
  * @param init what the init Job is created to do: the file is compared after each of its runs
- The entries are known to be valid.
  */
 export function syncConfiguration(
   resource: ConfiguredResource,
@@ -86,7 +86,7 @@ export function syncConfiguration(
   const { login } = props;
   if (entries.length === 0 && (login ?? before) === undefined) return undefined;
   const { namespace = 'default', uid = '' } = metadata;
-  const sources = sourcesOf({ ...login, siteConfig: entries }, namespace, reader);
+  const sources = sourcesOf({ ...login, siteConfig: entries }, namespace, reader, spec);
   const hash = contentHash(uid, { entries, sources, login });
   const known = isKnown(status, hash);
   const missing = sources.find(({ problem }) => problem !== undefined);
@@ -96,7 +96,7 @@ export function syncConfiguration(
     login,
     hash,
     entries,
-    restart: restartOf(props.file, entries, sources),
+    restart: restartOf(props.file, { entries, sources, all: spec.siteConfig ?? [] }),
     missing,
     known,
     first: !wasSet(before) && !wasReady(status),
@@ -137,9 +137,9 @@ function contentHash(
   return hashOf([uid, props.entries, versions, ...(props.login ? [props.login] : [])]);
 }
 
-/** The entries, with their values in one order of keys, as all that is synthesized. */
-function entriesOf({ siteConfig = [] }: ConfiguredResource['spec']): SiteConfig {
-  return JSON.parse(canonicalJson(siteConfig)) as SiteConfig;
+/** The usable entries, with their values in one order of keys, as all that is synthesized. */
+function entriesOf({ siteConfig }: ConfiguredResource['spec']): SiteConfig {
+  return JSON.parse(canonicalJson(usableEntries(siteConfig))) as SiteConfig;
 }
 
 function isKnown({ siteConfig, conditions }: ConfiguredStatus, hash: string): boolean {
@@ -170,13 +170,17 @@ function isDue(
 /** Of a bench only: a site's own file is read for each request and each job. */
 function restartOf(
   file: ConfigurationFile['file'],
-  entries: SiteConfig,
-  sources: readonly ConfigurationSource[],
+  props: {
+    readonly entries: SiteConfig;
+    readonly sources: readonly ConfigurationSource[];
+    readonly all: SiteConfig;
+  },
 ): string | undefined {
   if (file !== COMMON_CONFIG_FILE) return undefined;
-  const read = entries.flatMap((entry, index) => {
+  const read = props.entries.flatMap((entry) => {
     if (!READ_AT_START.has(entry.key)) return [];
-    const source = sources.find(({ path }) => path.startsWith(`spec.siteConfig[${index}].`));
+    const at = `${pathOfEntry(entry.key, props.all)}.`;
+    const source = props.sources.find(({ path }) => path.startsWith(at));
     return [[entry, source?.version ?? '']];
   });
   return read.length === 0 ? undefined : hashOf(read);

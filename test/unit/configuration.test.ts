@@ -9,7 +9,8 @@ import {
 } from '../../constructs/configuration/evaluate.js';
 import { addConfigurationJob } from '../../constructs/configuration/job.js';
 import {
-  configurationProblems,
+  ignoredEntries,
+  usableEntries,
   configurationWarnings,
 } from '../../constructs/configuration/problems.js';
 import {
@@ -156,27 +157,35 @@ suite('the keys that a schema refuses', () => {
   });
 });
 
-suite('entries that only the operator can refuse', () => {
+suite('entries that only the operator can refuse are left out by name: they', () => {
   const messages = (entries: SiteConfig): readonly string[] =>
-    configurationProblems(entries).map(({ path, message }) => `${path}: ${message}`);
+    ignoredEntries(entries).map(({ path, message }) => `${path}: ${message}`);
   test('have neither or both of value and valueFrom', () => {
     const [, both] = FROM_SECRET;
     assert.deepEqual(messages([{ key: 'a' }, { ...both, key: 'b', value: 1 }]), [
-      'spec.siteConfig[0]: Invalid value: "a": needs one of value and valueFrom',
-      'spec.siteConfig[1]: Invalid value: "b": needs one of value and valueFrom',
+      'spec.siteConfig[0]: has no effect: "a" needs one of value and valueFrom',
+      'spec.siteConfig[1]: has no effect: "b" needs one of value and valueFrom',
     ]);
   });
   test('name a Secret that the operator has generated', () => {
     const secretKeyRef = { name: 'b-db-root', key: 'password' };
     assert.deepEqual(messages([{ key: 'a', valueFrom: { secretKeyRef, format: 'Text' } }]), [
-      'spec.siteConfig[0].valueFrom.secretKeyRef.name: Invalid value: "b-db-root": names that end with -db-root are of Secrets of the operator, for its own containers; use another name',
+      'spec.siteConfig[0].valueFrom.secretKeyRef.name: has no effect: Invalid value: "b-db-root": names that end with -db-root are of Secrets of the operator, for its own containers; use another name',
     ]);
   });
   test('are too long together', () => {
     const entries = ['a', 'b'].map((key) => ({ key, value: 'x'.repeat(40_000) }));
-    assert.deepEqual(messages(entries), [
-      'spec.siteConfig: Too long: the values take 80004 bytes; they may not take more than 65536 together',
+    assert.deepEqual(messages([...entries, { key: 'c', value: 1 }]), [
+      'spec.siteConfig[1]: has no effect: with the entries before "b", the values take 80004 bytes; they may not take more than 65536 together',
+      'spec.siteConfig[2]: has no effect: with the entries before "c", the values take 80005 bytes; they may not take more than 65536 together',
     ]);
+  });
+  test('leave the others as they are, each named by its place in the spec', () => {
+    const siteConfig = [{ key: 'z' }, ...FROM_SECRET];
+    assert.deepEqual(usableEntries(siteConfig), FROM_SECRET);
+    const { sync } = reconciled(aSite(siteConfig), { objects: [] });
+    assert.deepEqual(sync?.entries, FROM_SECRET);
+    assert.equal(sync.missing?.path, 'spec.siteConfig[2].valueFrom.secretKeyRef.name');
   });
   test('are none of false, zero, nothing and empty text', () => {
     const values = [false, 0, '', [], {}, { a: null }];

@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { evaluateConfiguration } from '../../constructs/configuration/evaluate.js';
 import type { JobRun } from '../../constructs/kit/kind.js';
-import { firstLoginOf, firstLoginProblems } from '../../constructs/configuration/first-login.js';
+import {
+  firstLoginOf,
+  ignoredLogins,
+  setupProblems,
+} from '../../constructs/configuration/first-login.js';
 import { syncConfiguration } from '../../constructs/configuration/sync.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
@@ -121,11 +125,14 @@ suite('the first login', () => {
   });
 });
 
-suite('a first login is refused', () => {
+suite('a first login is refused, and a provider left out', () => {
   const problems = (
     declared: { readonly setup?: SiteSetup; readonly sso?: readonly SiteSocialLogin[] },
     apps: readonly string[] = ['frappe'],
-  ) => firstLoginProblems(declared, apps).map(({ path, message }) => `${path}: ${message}`);
+  ) =>
+    [...setupProblems(declared, apps), ...ignoredLogins(declared.sso)].map(
+      ({ path, message }) => `${path}: ${message}`,
+    );
   test('without a company, with ERPNext only', () => {
     assert.deepEqual(problems({ setup: SETUP }, ['frappe', 'erpnext']), [
       'spec.setup.company: Required value: ERPNext is one of the apps of the site, and needs a company',
@@ -136,14 +143,18 @@ suite('a first login is refused', () => {
   });
   test('with two providers of one name in the site', () => {
     assert.deepEqual(problems({ sso: [login('My ID'), login('Google'), login('my-id')] }), [
-      'spec.sso[2].provider: Duplicate value: "my-id": the site names its Social Login Key as that of "My ID": my_id',
+      'spec.sso[2].provider: has no effect: the site names the Social Login Key of "my-id" as that of "My ID": my_id',
     ]);
   });
   test('with a Secret that the operator has generated', () => {
     const [problem = ''] = problems({ sso: [login('Google', 'b-db-root')] });
     assert.match(
       problem,
-      /^spec\.sso\[0\]\.clientSecret\.secretKeyRef\.name: Invalid value: "b-db-root"/,
+      /^spec\.sso\[0\]\.clientSecret\.secretKeyRef\.name: has no effect: Invalid value: "b-db-root"/,
     );
+    const site = aSite({ sso: [login('Google', 'b-db-root'), login('GitHub')] });
+    assert.deepEqual(firstLoginOf(site)?.sso, [login('GitHub')]);
+    const { sync } = reconciled(site, []);
+    assert.equal(sync?.missing?.path, 'spec.sso[1].clientSecret.secretKeyRef.name');
   });
 });

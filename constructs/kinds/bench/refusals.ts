@@ -1,5 +1,4 @@
 import type { AppBench } from '../../api/bench.js';
-import { configurationProblems } from '../../configuration/problems.js';
 import { resolveApps } from '../../frappe/apps.js';
 import { benchTemplateProblems } from '../../frappe/bench-model.js';
 import { settingProblems } from '../../frappe/database-settings.js';
@@ -23,6 +22,5 @@ export function benchProblems(bench: AppBench): readonly Problem[] {
     ...userProblems(bench.spec.security, bench.status?.ids),
     ...benchTemplateProblems(bench),
     ...workersProblems(bench),
-    ...configurationProblems(bench.spec.siteConfig),
   ];
 }

@@ -1,3 +1,4 @@
+import { ignoredEntries } from '../../configuration/problems.js';
 import { ignoredAppsProblem } from '../../frappe/apps.js';
 import { needsDigest } from '../../frappe/image-digest.js';
 import type { Problem } from '../../kit/errors.js';
@@ -21,6 +22,7 @@ export function fieldsWithoutEffect(bench: AppBench): readonly Problem[] {
       : []),
     ...refreshWithoutEffect(bench),
     ...proxyWithoutEffect(bench),
+    ...ignoredEntries(bench.spec.siteConfig),
     ...(bench.spec.componentPodTemplates?.['redis'] && bench.spec.redisConfig?.external
       ? [
           {

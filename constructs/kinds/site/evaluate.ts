@@ -38,7 +38,7 @@ export function evaluateSite(observation: Observation<AppSite, SiteInputs>): Sta
     evaluateUpgrade(observation),
     evaluateRestore(observation),
     configuration,
-    { fields: { socialLogins: socialLogins(resource, configuration.result) } },
+    { fields: { socialLogins: socialLogins(resource, inputs, configuration.result) } },
     { conditions: fieldsIgnored(fieldsWithoutEffect(resource)) },
   ]);
 }
@@ -56,12 +56,13 @@ const NOT_DONE: StatusPart = {
 
 /** The identity providers in the site. They change when the Job has ended. */
 function socialLogins(
-  { spec, status }: AppSite,
+  { status }: AppSite,
+  { configuration }: SiteInputs,
   result: ConfigurationResult | undefined,
 ): readonly string[] | undefined {
   const before = status?.socialLogins;
   if (!result) return before;
-  const wanted = (spec.sso ?? []).map(({ provider }) => provider).sort();
+  const wanted = (configuration?.login?.sso ?? []).map(({ provider }) => provider).sort();
   const failed = result.outcome === 'Failed';
   const present = failed ? [...new Set([...(before ?? []), ...wanted])].sort() : wanted;
   return present.length === 0 ? undefined : present;

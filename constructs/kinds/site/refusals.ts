@@ -1,6 +1,5 @@
 import type { AppSite } from '../../api/site.js';
-import { firstLoginOf, firstLoginProblems } from '../../configuration/first-login.js';
-import { configurationProblems } from '../../configuration/problems.js';
+import { firstLoginOf, setupProblems } from '../../configuration/first-login.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
 import { settingProblems } from '../../frappe/database-settings.js';
 import { takenName } from '../../frappe/oldest-wins.js';
@@ -32,10 +31,10 @@ export function siteRefusals(
   offered: OfferedBench | undefined,
   reader: ClusterReader,
 ): readonly Refusal[] {
-  const { benchRef, siteConfig } = site.spec;
+  const { benchRef } = site.spec;
   const group = { benchName: benchRef.name, metadataKeys: metadataKeysOf(site) };
   const name = takenName(site, 'AppBench', reader);
-  const own = [...siteTemplateProblems(site.spec, group), ...configurationProblems(siteConfig)];
+  const own = siteTemplateProblems(site.spec, group);
   if (!offered) return [...name, ...invalid(own)];
   const { suffix } = offered.bench.domain;
   return [
@@ -56,7 +55,7 @@ function problemsOnBench(site: AppSite, offered: OfferedBench): readonly Problem
     ...unknownApps(site, offered),
     ...settingProblems(bench.database.provider, site.spec.dbConfig.settings),
     ...unsupportedMode(site, bench),
-    ...(login ? firstLoginProblems(login, apps) : []),
+    ...(login ? setupProblems(login, apps) : []),
   ];
 }
 

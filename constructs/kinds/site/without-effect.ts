@@ -1,3 +1,5 @@
+import { ignoredLogins } from '../../configuration/first-login.js';
+import { ignoredEntries } from '../../configuration/problems.js';
 import type { Problem } from '../../kit/errors.js';
 import type { AppSite } from '../../api/site.js';
 
@@ -9,7 +11,12 @@ const SERVERS = {
 
 /** Fields of a site that are accepted and have no effect. */
 export function fieldsWithoutEffect({ spec }: AppSite): readonly Problem[] {
-  return [...resourcesWithoutEffect(spec), ...templatesWithoutEffect(spec)];
+  return [
+    ...resourcesWithoutEffect(spec),
+    ...templatesWithoutEffect(spec),
+    ...ignoredEntries(spec.siteConfig),
+    ...ignoredLogins(spec.sso),
+  ];
 }
 
 function resourcesWithoutEffect({ dbConfig }: AppSite['spec']): readonly Problem[] {
