@@ -29,7 +29,7 @@ export function ignoredEntries(entries: SiteConfig = []): readonly Problem[] {
   });
 }
 
-/** The entries without those that are left out. */
+/** The entries that can be used. */
 export function usableEntries(entries: SiteConfig = []): SiteConfig {
   const ignored = ignoredEntries(entries);
   return entries.filter((_, index) => !isNamed(ignored, `spec.siteConfig[${index}]`));

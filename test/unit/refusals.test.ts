@@ -23,17 +23,22 @@ const DEFAULTS = [aReadyBench(), aSecret('demo-bench-redis-auth')];
 const ofSite = (spec: Readonly<Record<string, unknown>>, ...objects: readonly KubeObject[]) =>
   refusal(() => resolveSite(aSite(spec), aReader(objects.length > 0 ? objects : DEFAULTS)));
 
+const TEMPLATE = { gunicorn: { status: {} } };
+const TEMPLATE_PROBLEM = [
+  'spec.componentPodTemplates.gunicorn.status: Forbidden: a pod template may not set this field',
+  'supported fields: metadata, spec',
+];
 const THREE_MISTAKES = {
   workers: [{ name: 'exports', replicas: 1 }],
   apps: [{ name: 'hrms' }],
-  siteConfig: [{ key: 'a' }],
+  componentPodTemplates: TEMPLATE,
 };
 
 suite('a spec with several mistakes is refused for all of them at once', () => {
   test('a site', () => {
     assert.deepEqual(ofSite(THREE_MISTAKES), [
       'InvalidSpec',
-      'spec.siteConfig[0]: Invalid value: "a": needs one of value and valueFrom',
+      ...TEMPLATE_PROBLEM,
       'spec.workers[0].name: Unsupported value: "exports": the workers of bench demo-bench are: none',
       'spec.apps[0].name: Unsupported value: "hrms": the apps of bench demo-bench are: none',
     ]);
@@ -41,21 +46,19 @@ suite('a spec with several mistakes is refused for all of them at once', () => {
   test('a site whose bench does not exist, for what does not depend on it', () => {
     const [reason, ...parts] = ofSite(THREE_MISTAKES, aSecret('other'));
     assert.equal(reason, 'InvalidSpec');
-    assert.deepEqual(parts, [
-      'spec.siteConfig[0]: Invalid value: "a": needs one of value and valueFrom',
-    ]);
+    assert.deepEqual(parts, TEMPLATE_PROBLEM);
     assert.throws(() => resolveSite(aSite(), aReader([])), Waiting);
   });
   test('a site whose bench is invalid', () => {
-    const bench = aReadyBench({ componentPodTemplates: { gunicorn: { status: {} } } });
-    const [reason, first, ...others] = ofSite({ siteConfig: [{ key: 'a' }] }, bench);
+    const bench = aReadyBench({ componentPodTemplates: TEMPLATE });
+    const [reason, first, ...others] = ofSite({ componentPodTemplates: TEMPLATE }, bench);
     assert.equal(reason, 'InvalidSpec');
-    assert.match(first ?? '', /^spec\.siteConfig\[0\]: /);
-    assert.match(others.join('; '), /^AppBench "demo-bench" has pod templates that are not valid/);
+    assert.match(first ?? '', /^spec\.componentPodTemplates\.gunicorn\.status: /);
+    assert.match(others.join('; '), /; AppBench "demo-bench" has pod templates that are not valid/);
   });
   test('a bench', () => {
     const bench = aBench({
-      siteConfig: [{ key: 'a' }],
+      componentPodTemplates: TEMPLATE,
       workers: [
         { name: 'a', queues: ['x'], timeoutSeconds: 60 },
         { name: 'b', queues: ['x'], timeoutSeconds: 70 },
@@ -65,7 +68,11 @@ suite('a spec with several mistakes is refused for all of them at once', () => {
     assert.equal(reason, 'InvalidSpec');
     assert.deepEqual(
       parts.map((part) => part.split(':')[0]),
-      ['spec.workers[1].timeoutSeconds', 'spec.siteConfig[0]'],
+      [
+        'spec.componentPodTemplates.gunicorn.status',
+        'supported fields',
+        'spec.workers[1].timeoutSeconds',
+      ],
     );
   });
   test('a dashboard', () => {
@@ -105,7 +112,7 @@ suite('the reason is that of the first refusal', () => {
       assert.equal(error.losesNames, true);
       assert.match(
         error.message,
-        /^metadata\.name: .*; spec\.siteConfig\[0\]: .*; spec\.apps\[0\]/,
+        /^metadata\.name: .*; spec\.componentPodTemplates.*; spec\.apps\[0\]/,
       );
     }
   });
