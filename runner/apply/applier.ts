@@ -130,9 +130,12 @@ export class Applier {
     // Its deletion is an event of its owner, which creates it again.
     if (live.deleting && !isForeign) return 'skipped';
     if (hasOtherController(live, resource)) {
-      // Of a deleted resource of this name: the garbage collector has not deleted it yet.
-      if (live.owner === ownerKey(resource)) return 'deleted';
-      throw nameTaken(planned, `is controlled by ${live.owner ?? 'an unknown owner'}`);
+      if (live.owner !== ownerKey(resource)) {
+        throw nameTaken(planned, `is controlled by ${live.owner ?? 'an unknown owner'}`);
+      }
+      // Of a deleted resource of this name: the garbage collector has not deleted it yet, or a backup
+      // tool has restored it. Generated values cannot be made again.
+      return isGenerated(planned, live) ? undefined : 'deleted';
     }
     // Data that a resource of this name, but of another kind, has retained.
     if (live.controller === undefined && isForeign) {
@@ -403,6 +406,11 @@ export class Applier {
  */
 function isNotGenerated({ kind, createOnly }: PlannedChild, live: Child): boolean {
   return kind.kind === 'Secret' && createOnly !== undefined && live.createOnly === undefined;
+}
+
+/** Whether a live Secret is, as planned, a generated one. */
+function isGenerated({ kind, createOnly }: PlannedChild, live: Child): boolean {
+  return kind.kind === 'Secret' && createOnly !== undefined && live.createOnly !== undefined;
 }
 
 function objectOf({ plan, planned }: Task): KubeObject {
