@@ -220,7 +220,7 @@ export class Controller {
   }
 
   /**
-   * Milliseconds until a repair of children should have ended. Against somebody who sets a field again
+   * Milliseconds until a repair of children should have ended. Against another client that sets a field again
    * and again, each repair would take two more writes: not ready, and ready again.
    */
   #untilRepaired(

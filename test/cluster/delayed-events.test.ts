@@ -237,6 +237,30 @@ describe('where the watch is later than the answers to our own writes', { concur
     proxy.watchDelay = () => 0;
   });
 
+  test('after a restart, what the lists have missed is read, and a change of a site is carried out', async () => {
+    const { namespace, proxy, operator } = await place(
+      aSite('missed', { bench: 'b', componentReplicas: few }),
+    );
+    operator.kill('SIGKILL');
+    await operator.exited;
+    await cluster.patch('AppSite', namespace, 'missed', { spec: { ingress: { enabled: true } } });
+    const missing = /\/(deployments|jobs|services|configmaps|secrets)$/;
+    proxy.rule = ({ isList, path }) =>
+      isList && missing.test(path)
+        ? {
+            alter: (text) => {
+              const list = JSON.parse(text) as { readonly items: readonly unknown[] };
+              return JSON.stringify({ ...list, items: list.items.slice(0, 1) });
+            },
+          }
+        : undefined;
+    await operators.start(proxy, { namespaces: [namespace] });
+    await cluster.until('the Ingress is there', () =>
+      cluster.get('Ingress', namespace, 'missed-ingress'),
+    );
+    await cluster.ready('AppSite', namespace, 'missed');
+  });
+
   test('a site releases its names to an older bench that is observed later', async () => {
     const { namespace, proxy } = others;
     proxy.watchDelay = (path) => (path.endsWith('/appbenchs') ? 10_000 : 0);
