@@ -15,7 +15,8 @@ import { ChildCache } from './cache/child-cache.js';
 import { DependencyTracker, type Enqueue } from './cache/dependencies.js';
 import { Discovery } from './cache/discovery.js';
 import { CrdCheck } from './cache/crd-check.js';
-import { InvalidObjects } from './cache/invalid-objects.js';
+import { InvalidObjects, type OnInvalid } from './cache/invalid-objects.js';
+import { referenceSink } from './cache/readable-sink.js';
 import { ResourceStore } from './cache/store.js';
 import { FORBIDDEN_SHOWN_MS, watchConditions } from './cache/watch-conditions.js';
 import { type WatchedKind, watchedKinds } from './cache/watch-mode.js';
@@ -86,7 +87,8 @@ export function wire(
   const enqueuer = new Enqueuer();
   const metadataKeys = metadataKeysFor(config.apiGroup);
   const watched = watchedKinds(kinds, batches);
-  const caches = buildCaches(props, metadataKeys, enqueuer.enqueue);
+  const read = watched.filter(({ mode }) => mode !== 'children').map(({ kind }) => kind);
+  const caches = buildCaches(props, { metadataKeys, enqueue: enqueuer.enqueue, read });
   const monitoring = new MonitoringReconciler({
     client,
     namespace: config.leaderElectionNamespace,
@@ -135,7 +137,19 @@ export function wire(
 
 type Caches = Pick<Wiring, 'stores' | 'dependencies' | 'children' | 'watches'>;
 
-function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: Enqueue): Caches {
+function buildCaches(
+  props: ManagerProps,
+  {
+    metadataKeys,
+    enqueue,
+    read,
+  }: {
+    readonly metadataKeys: MetadataKeys;
+    readonly enqueue: Enqueue;
+    /** The kinds of which resources read any object. */
+    readonly read: readonly ObjectKind[];
+  },
+): Caches {
   const { config, client, metrics, log, kinds = KINDS, batches = BATCHES } = props;
   const indexes = [
     ...kinds.flatMap((kind) => kind.indexes),
@@ -155,7 +169,36 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
   };
   const children = new ChildCache(metadataKeys, onChild, onInvalid, {
     batches: new Set(batches.map(({ name }) => name)),
+    // A list that missed it: no event brings it to the resources that wait for it.
+    onMissed: (kind, object) => {
+      if (read.includes(kind)) referenceSink(kind, dependencies, () => true).upsert(object);
+    },
   });
+  const stores = buildStores(props, { dependencies, enqueue, onInvalid });
+  const watches = new Watches({
+    client,
+    namespaces: config.watchNamespaces,
+    metrics,
+    onInvalid,
+    log: log.child({ logger: 'watches' }),
+    now: monotonic,
+    random: Math.random,
+  });
+  return { dependencies, children, stores, watches };
+}
+
+function buildStores(
+  { metrics, kinds = KINDS, batches = BATCHES }: ManagerProps,
+  {
+    dependencies,
+    enqueue,
+    onInvalid,
+  }: {
+    readonly dependencies: DependencyTracker;
+    readonly enqueue: Enqueue;
+    readonly onInvalid: OnInvalid;
+  },
+): Wiring['stores'] {
   const stores = kinds.map(({ definition }) => {
     const { kind } = definition;
     const batchesOfKind = batches.filter(({ owner }) => owner === kind);
@@ -175,16 +218,7 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
     });
     return [kind, store] as const;
   });
-  const watches = new Watches({
-    client,
-    namespaces: config.watchNamespaces,
-    metrics,
-    onInvalid,
-    log: log.child({ logger: 'watches' }),
-    now: monotonic,
-    random: Math.random,
-  });
-  return { dependencies, children, stores: new Map(stores), watches };
+  return new Map(stores);
 }
 
 interface ControllerInputs extends Caches {

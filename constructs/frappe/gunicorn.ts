@@ -59,7 +59,7 @@ export class Gunicorn extends Construct {
           ...(siteName ? [{ name: 'SITE_NAME', value: siteName }] : []),
         ],
         ports: [{ name: 'http', containerPort: GUNICORN_PORT, protocol: 'TCP' }],
-        resources: props.resources ?? gunicornRequests(settings),
+        resources: props.resources ?? gunicornRequests(settings, bench.image),
         livenessProbe: {
           ...ping(),
           initialDelaySeconds: 30,

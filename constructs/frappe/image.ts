@@ -8,6 +8,8 @@ const SUPPORTED = new Set(['version-15', 'version-16', 'develop']);
 /** The image of the framework's pods. */
 export interface FrappeImage {
   readonly reference: string;
+  /** The framework's major version; undefined where neither the tag nor the spec names it. */
+  readonly major: number | undefined;
   readonly pullPolicy: 'Always' | 'IfNotPresent' | 'Never';
   readonly pullSecrets: readonly string[];
 }
@@ -37,15 +39,28 @@ export function withDigest(reference: string, digest: string | undefined): strin
  * An image by its reference, pulled as the spec says: the one before, while an upgrade is under
  * way.
  */
-export function imageNamed(reference: string, { image }: Pick<AppBenchSpec, 'image'>): FrappeImage {
+export function imageNamed(
+  reference: string,
+  { image, frameworkVersion }: Pick<AppBenchSpec, 'image' | 'frameworkVersion'>,
+): FrappeImage {
   const tag = reference.includes('@') ? undefined : /:([^:/]+)$/.exec(reference)?.[1];
   return {
     reference,
+    major: majorOf(reference, frameworkVersion),
     // Nodes that keep different pulls of one floating tag would run different code on one volume.
     pullPolicy:
       image?.pullPolicy ?? (tag !== undefined && isFloating(tag) ? 'Always' : 'IfNotPresent'),
     pullSecrets: image?.pullSecrets?.map((secret) => secret.name) ?? [],
   };
+}
+
+/** By the tag first: while an upgrade is under way, the spec names the next version. */
+function majorOf(reference: string, frameworkVersion: string): number | undefined {
+  const [, major] =
+    /:v(?:ersion-)?(\d{1,3})\b[^/]*$/.exec(reference) ??
+    /^version-(\d{1,3})$/.exec(frameworkVersion) ??
+    [];
+  return major === undefined ? undefined : Number(major);
 }
 
 /** Whether the operator is tested with this version of the framework. */

@@ -42,6 +42,17 @@ export function evaluatePhase(observation: Observed): PhaseResult {
   return notReady(phaseOf(observation), failedProbe?.message ?? 'waiting for the first answer');
 }
 
+/** Where nothing makes progress since the resource is blocked, the blocked reason says more. */
+export function withBlockedReason(
+  { phase, ready }: PhaseResult,
+  { ready: isReady, pending, probes }: Observed,
+  blocked: string | undefined,
+): PhaseResult {
+  const idle = pending.every(({ health }) => health.state === 'Missing') && probes.length === 0;
+  if (isReady || blocked === undefined || !idle) return { phase, ready };
+  return { phase, ready: { ...ready, message: blocked } };
+}
+
 /** A resource that was ready is being updated. */
 function phaseOf({ resource }: Observed): 'Updating' | 'Provisioning' {
   const before = resource.status?.phase;

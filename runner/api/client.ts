@@ -220,7 +220,11 @@ class HttpClient implements Client {
       const text = await body.text();
       if (statusCode !== 401 || attempt > 1) {
         const after = Number(headers['retry-after'] ?? NaN);
-        throw ApiError.of(request.call, statusCode, text, after >= 0 ? after * 1000 : undefined);
+        const retryAfterMs = after >= 0 ? after * 1000 : undefined;
+        throw ApiError.of(request.call, statusCode, text, {
+          retryAfterMs,
+          created: request.created,
+        });
       }
       credentials.invalidate();
     }
@@ -275,6 +279,8 @@ interface Outgoing {
   body?: string;
   readonly fence?: Fence | undefined;
   readonly mostBytes?: number;
+  /** What is to be created, of which errors show no secret value. */
+  readonly created?: unknown;
 }
 
 function outgoing(method: Method, path: string, options: RequestOptions): Outgoing {
@@ -285,6 +291,7 @@ function outgoing(method: Method, path: string, options: RequestOptions): Outgoi
     path: withQuery(path, options.query),
     headers: { accept: options.accept ?? JSON_TYPE },
     fence: options.fence,
+    ...(method === 'POST' ? { created: options.body } : {}),
     mostBytes: options.mostBytes ?? (verb === 'list' ? MOST_BYTES : Infinity),
   };
   if (options.body !== undefined) {

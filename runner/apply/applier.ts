@@ -130,9 +130,12 @@ export class Applier {
     // Its deletion is an event of its owner, which creates it again.
     if (live.deleting && !isForeign) return 'skipped';
     if (hasOtherController(live, resource)) {
-      // Of a deleted resource of this name: the garbage collector has not deleted it yet.
-      if (live.owner === ownerKey(resource)) return 'deleted';
-      throw nameTaken(planned, `is controlled by ${live.owner ?? 'an unknown owner'}`);
+      if (live.owner !== ownerKey(resource)) {
+        throw nameTaken(planned, `is controlled by ${live.owner ?? 'an unknown owner'}`);
+      }
+      // Of a deleted resource of this name: the garbage collector has not deleted it yet, or a backup
+      // tool has restored it. Generated values cannot be made again.
+      return isGenerated(planned, live) ? undefined : 'deleted';
     }
     // Data that a resource of this name, but of another kind, has retained.
     if (live.controller === undefined && isForeign) {
@@ -363,6 +366,21 @@ export class Applier {
     return child;
   }
 
+  /** Reads a child into the caches: the watch that should tell of it may hang. */
+  async refresh(child: Child): Promise<void> {
+    const { client, children } = this.props;
+    const { id, kind, namespace, name } = child;
+    const deletion = children.deletionOf(id);
+    const accept = kind.kind === 'Secret' ? { accept: METADATA } : {};
+    try {
+      const path = resourcePath(kind, namespace, name);
+      children.found(kind, await client.request<KubeObject>('GET', path, accept), deletion);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      children.notFound(child);
+    }
+  }
+
   /**
    * Deletes this object, but not another one of its name. An object that does not exist is fine.
    * @returns `skipped` if another object has its name
@@ -388,6 +406,11 @@ export class Applier {
  */
 function isNotGenerated({ kind, createOnly }: PlannedChild, live: Child): boolean {
   return kind.kind === 'Secret' && createOnly !== undefined && live.createOnly === undefined;
+}
+
+/** Whether a live Secret is, as planned, a generated one. */
+function isGenerated({ kind, createOnly }: PlannedChild, live: Child): boolean {
+  return kind.kind === 'Secret' && createOnly !== undefined && live.createOnly !== undefined;
 }
 
 function objectOf({ plan, planned }: Task): KubeObject {

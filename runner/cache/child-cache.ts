@@ -46,7 +46,8 @@ export class ChildCache {
 
   /**
    * @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child
-   * @param options `now`: milliseconds since 1970; `batches`: their names, any name is one by default
+   * @param options `now`: milliseconds since 1970; `batches`: their names, any name is one by default;
+   * `onMissed`: called with an object that a read has found, and no list or event has brought
    */
   constructor(
     private readonly metadataKeys: MetadataKeys,
@@ -55,6 +56,7 @@ export class ChildCache {
     private readonly options: {
       readonly now?: () => number;
       readonly batches?: ReadonlySet<string>;
+      readonly onMissed?: (kind: ObjectKind, object: KubeObject) => void;
     } = {},
   ) {
     this.#store.onChange((id, before, after) => {
@@ -136,7 +138,15 @@ export class ChildCache {
    */
   found(kind: ObjectKind, object: KubeObject, deletion: string | undefined): boolean {
     const child = this.#childOf(kind, object);
-    return this.#store.found(child.id, child, deletion);
+    const isMissed = this.#store.get(child.id) === undefined;
+    const isFound = this.#store.found(child.id, child, deletion);
+    if (isMissed && isFound) this.options.onMissed?.(kind, object);
+    return isFound;
+  }
+
+  /** Forgets a child that a read has not found, unless something newer is known by now. */
+  notFound(child: Child): void {
+    if (this.#store.get(child.id) === child) this.#store.remove(child.id, undefined);
   }
 
   /** The sink of a kind's reflector. */

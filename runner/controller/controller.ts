@@ -21,7 +21,13 @@ import { problemsOf } from '../cache/checked.js';
 import { Reconciler, type ReconcilerProps } from '../reconcile/reconciler.js';
 import { errorTypeOf, type Report } from '../reconcile/report.js';
 import type { Status } from '../plan/resource-status.js';
-import { difference, recordOf, statusOf, withRecordedStatus } from '../reconcile/status.js';
+import {
+  difference,
+  recordOf,
+  statusOf,
+  withRecordedStatus,
+  type Difference,
+} from '../reconcile/status.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics, ReconcileResult } from '../telemetry/metrics.js';
 import { meteredQueue, type WorkQueue } from '../queue/workqueue.js';
@@ -53,6 +59,8 @@ const BATCH_MS = 5_000;
 const FIRST_OF_BATCH_MS = 50;
 /** A minor change of a status, such as of a message, is written so often at most. */
 const MINOR_STATUS_MS = 5_000;
+/** For so long a repair of children may take before the status says that the resource is not ready. */
+const REPAIR_MS = 5_000;
 /** If another field manager undoes each repair at once, repairs are limited to one a second. */
 const REPAIR_LIMIT = { repairs: 20, withinMs: 10_000, restMs: 1_000 };
 
@@ -65,6 +73,8 @@ export class Controller {
   readonly #reconciledAt = new Map<string, number>();
   /** When the children of a resource were last repaired, oldest first. */
   readonly #repairs = new Map<string, readonly number[]>();
+  /** Since when a status says less than the report, because children were just repaired. */
+  readonly #repairingSince = new Map<string, number>();
   /** The types of conditions that other field managers have added, by resource. */
   readonly #foreignConditions = new Map<string, ReadonlySet<string>>();
   #watchProblems = '';
@@ -202,6 +212,39 @@ export class Controller {
     );
   }
 
+  /** Milliseconds until a minor difference may be written. */
+  #untilMinor(key: string, changed: Difference, { statusResult }: Report): number {
+    // If the next reconcile reads the status, an unwritten one would reconcile again and again.
+    if (changed !== 'minor' || statusResult.reconcileAgain === true) return 0;
+    return (this.#statusAt.get(key) ?? -Infinity) + MINOR_STATUS_MS - this.props.monotonic();
+  }
+
+  /**
+   * Milliseconds until a repair of children should have ended. Against another client that sets a field again
+   * and again, each repair would take two more writes: not ready, and ready again.
+   */
+  #untilRepaired(
+    key: string,
+    { resource, report, status }: { resource: OwnResource; report: Report; status: Status },
+  ): number {
+    const { kind, monotonic } = this.props;
+    const before = resource.status?.conditions?.find(({ type }) => type === 'Ready');
+    const { ready } = report.statusResult;
+    const isProgress =
+      before?.status === 'True' &&
+      ready.status === 'False' &&
+      reasonClass(kind, ready.reason) === 'progress' &&
+      resource.status?.observedGeneration === status.observedGeneration;
+    const isRepair = report.changes.some(({ change }) => change === 'configured');
+    const since = this.#repairingSince.get(key) ?? (isRepair ? monotonic() : undefined);
+    if (!isProgress || since === undefined) {
+      this.#repairingSince.delete(key);
+      return 0;
+    }
+    this.#repairingSince.set(key, since);
+    return since + REPAIR_MS - monotonic();
+  }
+
   /** In a terminating namespace no event can be recorded. */
   #reportOrphaned({ orphaned = [] }: Report, line: Logger): void {
     if (orphaned.length === 0) return;
@@ -223,14 +266,11 @@ export class Controller {
     const recorded =
       isValid && !isPaused(resource) ? await this.#recordStatus(resource, status) : resource;
     const changed = difference(kind, this.#withoutForeignConditions(key), status);
+    const repairMs = this.#untilRepaired(key, { resource, report, status });
     if (changed === 'none') return undefined;
-    const { monotonic } = this.props;
-    // If the next reconcile reads the status, an unwritten one would reconcile again and again.
-    if (changed === 'minor' && report.statusResult.reconcileAgain !== true) {
-      const rest = (this.#statusAt.get(key) ?? -Infinity) + MINOR_STATUS_MS - monotonic();
-      if (rest > 0) return rest;
-    }
-    this.#statusAt.set(key, monotonic());
+    const rest = this.#untilMinor(key, changed, report);
+    if (Math.max(repairMs, rest) > 0) return Math.max(repairMs, rest);
+    this.#statusAt.set(key, this.props.monotonic());
     try {
       await this.#applyStatus(recorded, status);
     } catch (error) {
@@ -389,6 +429,7 @@ export class Controller {
     this.#reconciledAt.delete(key);
     this.#statusAt.delete(key);
     this.#repairs.delete(key);
+    this.#repairingSince.delete(key);
     this.#foreignConditions.delete(key);
     const id = {
       kind: this.#kindName,

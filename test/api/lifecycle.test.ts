@@ -161,7 +161,7 @@ describe('a bench and a site', () => {
 
   test('have conditions by the rules of kstatus', () => {
     const ready = ['Ready', 'True', 'Ready'];
-    // No kubelet tells the digest of an image here.
+    // No kubelet reports the digest of an image here.
     const unpinned = ['ImagePinned', 'False', 'DigestUnknown'];
     for (const [resource, expected] of [
       [bench, [ready, unpinned]],

@@ -223,6 +223,44 @@ describe('where the watch is later than the answers to our own writes', { concur
     assert.equal(drops.length, 1);
   });
 
+  test('a deletion reads what it waits for, where the watches of children hang', async () => {
+    const { namespace, proxy } = await place(
+      aSite('hung', { bench: 'b', componentReplicas: few, deletionPolicy: 'Delete' }),
+    );
+    const hangs = /\/(jobs|deployments|services|ingresses)$/;
+    proxy.watchDelay = (path) => (hangs.test(path) ? 120_000 : 0);
+    const since = performance.now();
+    await cluster.delete('AppSite', namespace, 'hung');
+    await cluster.deleted('AppSite', namespace, 'hung');
+    const seconds = (performance.now() - since) / 1_000;
+    assert.ok(seconds < 75, `deleted after ${seconds.toFixed(0)} s`);
+    proxy.watchDelay = () => 0;
+  });
+
+  test('after a restart, what the lists have missed is read, and a change of a site is carried out', async () => {
+    const { namespace, proxy, operator } = await place(
+      aSite('missed', { bench: 'b', componentReplicas: few }),
+    );
+    operator.kill('SIGKILL');
+    await operator.exited;
+    await cluster.patch('AppSite', namespace, 'missed', { spec: { ingress: { enabled: true } } });
+    const missing = /\/(deployments|jobs|services|configmaps|secrets)$/;
+    proxy.rule = ({ isList, path }) =>
+      isList && missing.test(path)
+        ? {
+            alter: (text) => {
+              const list = JSON.parse(text) as { readonly items: readonly unknown[] };
+              return JSON.stringify({ ...list, items: list.items.slice(0, 1) });
+            },
+          }
+        : undefined;
+    await operators.start(proxy, { namespaces: [namespace] });
+    await cluster.until('the Ingress is there', () =>
+      cluster.get('Ingress', namespace, 'missed-ingress'),
+    );
+    await cluster.ready('AppSite', namespace, 'missed');
+  });
+
   test('a site releases its names to an older bench that is observed later', async () => {
     const { namespace, proxy } = others;
     proxy.watchDelay = (path) => (path.endsWith('/appbenchs') ? 10_000 : 0);

@@ -177,10 +177,10 @@ const CASES: readonly Case[] = [
       'patch statefulsets/b-redis',
     ],
     values: {
-      [`Deployment/b-gunicorn ${CONTAINER}.resources`]: gunicornRequests({
-        workers: 2,
-        threads: 4,
-      }),
+      [`Deployment/b-gunicorn ${CONTAINER}.resources`]: gunicornRequests(
+        { workers: 2, threads: 4 },
+        { major: 15 },
+      ),
       [`StatefulSet/b-redis ${CONTAINER}.resources`]: REDIS_REQUESTS,
       [`StatefulSet/b-db ${CONTAINER}.resources`]: DATABASE_REQUESTS,
     },

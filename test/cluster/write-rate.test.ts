@@ -157,6 +157,30 @@ describe('a high rate', () => {
 });
 
 describe('another controller that sets the same field', () => {
+  test('costs one write for each of its edits, and few of a status', async (t) => {
+    await ready();
+    const since = new Date();
+    const path = resourcePath(kindNamed('Deployment'), namespace, 's-gunicorn');
+    const type = 'application/merge-patch+json';
+    const edits = await again(30_000, 1_000, (round) =>
+      cluster.controlPlane.api.request(
+        'PATCH',
+        path,
+        { spec: { replicas: 2 + (round % 2) } },
+        type,
+      ),
+    );
+    await ready();
+    const writes = await cluster.writes({ namespace, since });
+    const status = writes.filter((write) => write.endsWith('/status')).length;
+    t.diagnostic(`${edits} edits, ${writes.length} writes (${status} of a status)`);
+    assert.ok(writes.length <= 1.5 * edits, `${writes.length} writes after ${edits} edits`);
+    await cluster.becomes('Deployment', namespace, 's-gunicorn', {
+      what: 'is ours in the end',
+      check: (live) => at(live, 'spec.replicas') === 1,
+    });
+  });
+
   test('is corrected at a limited rate', async (t) => {
     const client = createClient({
       credentials: await loadCredentials(cluster.controlPlane.kubeconfig, {}),

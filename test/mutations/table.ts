@@ -482,7 +482,7 @@ const CHANGE: readonly Mutation[] = [
     item: 'change',
     breaks: 'resources of gunicorn are not passed on',
     file: 'constructs/frappe/gunicorn.ts',
-    find: '        resources: props.resources ?? gunicornRequests(settings),\n',
+    find: '        resources: props.resources ?? gunicornRequests(settings, bench.image),\n',
     replace: '',
     fails: [
       {

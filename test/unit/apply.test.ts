@@ -419,6 +419,21 @@ describe('a generated Secret', () => {
     assert.deepEqual((api.the('s') as KubeObject & { data: unknown }).data, password);
   });
 
+  test('of an earlier resource of this name, by its uid, keeps its values: a backup tool has restored it', async () => {
+    await apply(SECRET);
+    const { data } = api.the('s') as KubeObject & { data: unknown };
+    const [owner] = api.the('s').metadata.ownerReferences ?? [];
+    assert.ok(owner);
+    api.edit('s', ({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: { ...metadata, ownerReferences: [{ ...owner, uid: 'earlier' }] },
+    }));
+    see(kinds.Secret, 's');
+    assert.equal(await apply(SECRET), 'configured');
+    assert.deepEqual(api.the('s').metadata.ownerReferences, [owner]);
+    assert.deepEqual((api.the('s') as KubeObject & { data: unknown }).data, data);
+  });
+
   test('is not one of its label only, whose values are known', async () => {
     api.put({
       apiVersion: 'v1',

@@ -62,7 +62,8 @@ const IMAGES: readonly (readonly [
 suite('the image of the framework', () => {
   for (const [reason, spec, reference, pullPolicy] of IMAGES) {
     test(reason, () => {
-      assert.deepEqual(imageOf(spec), { reference, pullPolicy, pullSecrets: [] });
+      const { major: _major, ...image } = imageOf(spec);
+      assert.deepEqual(image, { reference, pullPolicy, pullSecrets: [] });
     });
   }
   test('is pulled with the secrets of the spec', () => {

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { suite, test } from 'node:test';
 
 import { gunicornRequests } from '../../constructs/frappe/default-resources.js';
+import { imageNamed } from '../../constructs/frappe/image.js';
 import { gunicornSettings } from '../../constructs/frappe/gunicorn-settings.js';
 import { bytesOf } from '../../constructs/kit/quantity.js';
 import { projectRoot } from '../../testbed/project-root.js';
@@ -87,10 +88,29 @@ suite('resources by default', () => {
 
   test('gunicorn requests more with more processes and threads', () => {
     const of = (workers: number, threads: number) =>
-      gunicornRequests({ ...gunicornSettings({}, undefined), workers, threads }).requests;
+      gunicornRequests({ ...gunicornSettings({}, undefined), workers, threads }, { major: 15 })
+        .requests;
     assert.deepEqual(of(2, 4), { cpu: '50m', memory: '256Mi' });
     assert.deepEqual(of(4, 4), { cpu: '100m', memory: '448Mi' });
     assert.deepEqual(of(2, 8), { cpu: '50m', memory: '320Mi' });
+  });
+
+  test('gunicorn requests memory for Chrome from version 16 on, by the image that it runs', () => {
+    const memoryOf = (spec: Readonly<Record<string, unknown>>): unknown => {
+      const bench = aBench(spec);
+      const gunicorn = containersIn(objectsOf(bench)).find(({ name }) => name === 'gunicorn');
+      return gunicorn?.resources?.requests?.['memory'];
+    };
+    assert.equal(memoryOf({}), '256Mi');
+    assert.equal(memoryOf({ frameworkVersion: 'version-16' }), '448Mi');
+    assert.equal(memoryOf({ frameworkVersion: 'develop' }), '448Mi');
+    const own = (tag: string) => ({ image: { repository: 'shop/erp', tag } });
+    assert.equal(memoryOf(own('v16.4.1')), '448Mi');
+    assert.equal(memoryOf(own('2026-11')), '256Mi');
+    const before = imageNamed('frappe/erpnext:v15.44.0@sha256:1', {
+      frameworkVersion: 'version-16',
+    });
+    assert.equal(before.major, 15, 'a site that waits for its turn keeps its pods');
   });
 
   test('they change neither the number of processes nor the caches of Redis and MariaDB', () => {

@@ -1,4 +1,4 @@
-import { evaluatePhase, type PhaseResult } from '../../frappe/tree-status.js';
+import { evaluatePhase, withBlockedReason, type PhaseResult } from '../../frappe/tree-status.js';
 import type { Observation } from '../../kit/kind.js';
 import { requestedImage } from '../../frappe/image.js';
 import { benchNames } from '../../kit/names.js';
@@ -8,7 +8,9 @@ import type { UpgradePlan } from './upgrade.js';
 
 /** The phase of a bench, and its condition `Ready`. */
 export function evaluateBenchPhase(observation: Observation<AppBench, BenchInputs>): PhaseResult {
-  const evaluated = evaluatePhase(withoutMetrics(observation));
+  const observed = withoutMetrics(observation);
+  const { blockedReason } = observation.inputs;
+  const evaluated = withBlockedReason(evaluatePhase(observed), observed, blockedReason);
   return onPreviousImage(withPullAdvice(evaluated, observation), observation.inputs.upgrade);
 }
 

@@ -4,6 +4,7 @@ import {
   creationFailure,
   evaluatePhase,
   mergeStatus,
+  withBlockedReason,
   type PhaseResult,
   type StatusPart,
 } from '../../frappe/tree-status.js';
@@ -68,22 +69,16 @@ function socialLogins(
   return present.length === 0 ? undefined : present;
 }
 
-/**
- * The phase and the Ready condition. A failed Job is tried again: only the condition is of its
- * failure. Where nothing makes progress since the site is blocked, the blocked reason says more.
- */
+/** The phase and the Ready condition. A failed Job is tried again: only the condition is of its failure. */
 function sitePhase(observation: Observation<AppSite, SiteInputs>): PhaseResult {
-  const { resource, inputs, pending, probes } = observation;
+  const { resource, inputs, pending } = observation;
   const { phase, ready } = evaluatePhase(observation);
   const failed = pending.find(({ health }) => health.state === 'Failed');
   if (phase === 'Failed' && failed?.kind === 'Job') {
     const wasReady = resource.status?.appliedHash !== undefined;
     return { phase: wasReady ? 'Updating' : 'Provisioning', ready };
   }
-  const blocked = blockedReason(inputs);
-  const idle = pending.every(({ health }) => health.state === 'Missing') && probes.length === 0;
-  if (observation.ready || blocked === undefined || !idle) return { phase, ready };
-  return { phase, ready: { ...ready, message: blocked } };
+  return withBlockedReason({ phase, ready }, observation, blockedReason(inputs));
 }
 
 function blockedReason({ blockedReason: why, upgrade }: SiteInputs): string | undefined {

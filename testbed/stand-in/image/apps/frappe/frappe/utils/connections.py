@@ -1,4 +1,4 @@
-"""TEST CODE: whether Redis and the database answer. It asks by IPv4 only, as the framework does."""
+"""TEST CODE: whether Redis and the database answer."""
 
 import socket
 from urllib.parse import urlparse
@@ -7,6 +7,16 @@ import frappe
 
 
 def is_open(host, port):
+    if frappe.VERSION < (16, 0):
+        return is_open_on_ipv4(host, port)
+    try:
+        socket.create_connection((host, port), timeout=5).close()
+        return True
+    except OSError:
+        return False
+
+
+def is_open_on_ipv4(host, port):
     probe = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     probe.settimeout(5)
     try:
