@@ -260,7 +260,8 @@ function job(object: Observable): Health {
   if (findCondition(object, 'Complete', 'True')) return READY;
   const failedAttempts = object.status?.failed ?? 0;
   if (failedAttempts === 0) return inProgress('running');
-  return { ...inProgress(`running, after ${failedAttempts} failed attempts`), failedAttempts };
+  const attempts = failedAttempts === 1 ? '1 failed attempt' : `${failedAttempts} failed attempts`;
+  return { ...inProgress(`running, after ${attempts}`), failedAttempts };
 }
 
 function jobFailure({ metadata, spec }: Observable, failed: StatusCondition): string {

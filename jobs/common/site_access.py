@@ -17,17 +17,34 @@ MARKER = ".app-operator.json"
 
 def is_closed(site: str, sites: str = ".", image: str | None = None) -> bool:
     """Whether code of `image` (default: IMAGE) must not work on the site's data."""
-    image = os.environ.get("IMAGE", "") if image is None else image
-    if not site or "/" in site or site.startswith("."):
+    # Without a marker the operator does not manage this site: the framework handles the request.
+    marker = marker_of(site, sites) or {}
+    return closed_reason(marker, image_or_own(image)) is not None
+
+
+def is_scheduled(site: str, sites: str = ".", image: str | None = None) -> bool:
+    """Whether jobs of the site are due: the operator has created it, and it is open."""
+    marker = marker_of(site, sites)
+    if marker is None or marker.get("state") == "creating":
         return False
+    return closed_reason(marker, image_or_own(image)) is None
+
+
+def image_or_own(image: str | None) -> str:
+    return os.environ.get("IMAGE", "") if image is None else image
+
+
+def marker_of(site: str, sites: str) -> dict[str, Any] | None:
+    if not site or "/" in site or site.startswith("."):
+        return None
     try:
         # Neither a link nor a FIFO in its place stops the process.
         path = os.path.join(sites, site, MARKER)
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             marker = json.load(file)
     except (OSError, ValueError):
-        return False  # the operator does not manage this site: the framework handles the request
-    return closed_reason(marker, image) is not None
+        return None
+    return marker if isinstance(marker, dict) else None
 
 
 def closed_reason(marker: dict[str, Any], image: str) -> str | None:

@@ -10,16 +10,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from job_environment import SiteLocation
+from job_environment import SiteLocation, number_env
 from job_result import JobError, log
 from volume_files import lock, open_lock
+
+# The pod of a site that was deleted and created again may be about to end.
+LOCK_WAIT_SECONDS = 30
 
 
 @contextmanager
 def exclusive_site_lock(location: SiteLocation) -> Iterator[None]:
-    """For Jobs that create, change, upgrade, restore or drop the site."""
+    """For Jobs that create, change, upgrade, restore or drop the site. Waits for another one."""
+    wait_seconds = number_env("LOCK_WAIT_SECONDS", LOCK_WAIT_SECONDS)
     with open_lock(location.workspace / f"{location.site_name}.lock") as file:
-        if not _take(file, fcntl.LOCK_EX):
+        if not _take(file, fcntl.LOCK_EX, wait_seconds):
             raise JobError("SiteBusy", f"another Job works on {location.site_name}")
         yield
 

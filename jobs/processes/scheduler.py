@@ -1,14 +1,15 @@
 """The framework's scheduler, for the sites whose data is of this image (see site_access.py).
 
 During an upgrade of a bench its sites are on two images. The scheduled jobs of the other sites
-wait, and run when the site is upgraded. Runs in the bench's directory. With a framework that lacks
-the functions it runs `bench schedule`, for all sites.
+wait, and run when the site is upgraded. For a folder that the operator has not made a site of, the
+framework would print a traceback at each tick. Runs in the bench's directory. With a framework that
+lacks the functions it runs `bench schedule`, for all sites.
 """
 
 import os
 
 from database_tls import encrypt_framework
-from site_access import is_closed
+from site_access import is_scheduled
 
 
 def main() -> None:
@@ -18,7 +19,7 @@ def main() -> None:
     os.chdir("sites")
     encrypt_framework()
     scheduler.get_sites = lambda *args, **kwargs: [
-        site for site in get_sites(*args, **kwargs) if not is_closed(site)
+        site for site in get_sites(*args, **kwargs) if is_scheduled(site)
     ]
     start_scheduler()
 

@@ -68,7 +68,8 @@ export class HealthChecker {
       .find(
         ({ kind, health }) =>
           EXPLAINABLE.has(kind) &&
-          (health.state === 'Failed' || (health.state === 'InProgress' && isLong)),
+          (health.state === 'Failed' ||
+            (health.state === 'InProgress' && (isLong || health.failedAttempts !== undefined))),
       );
     const why = await this.#explain(failing && children.get(failing.id), state);
     if (!failing || !why) return pending;

@@ -139,9 +139,16 @@ export async function nameServer(
 }
 
 /** A sites volume with one file per way of serving it. */
+/** As the framework's build names a bundle. */
+export const HASHED_ASSET = 'assets/frappe/dist/js/desk.bundle.EZJQ3CYC.js';
+
 export function sitesVolume(...sites: readonly string[]): string {
   const path = temporaryDirectory();
-  const files: Record<string, string> = { 'assets/assets.json': '{}', 'assets/app.css': 'body{}' };
+  const files: Record<string, string> = {
+    'assets/assets.json': '{}',
+    'assets/app.css': 'body{}',
+    [HASHED_ASSET]: '1',
+  };
   for (const site of sites) {
     files[`${site}/public/files/a.txt`] = `public of ${site}`;
     for (const type of ['html', 'svgz', 'rss']) {

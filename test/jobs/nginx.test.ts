@@ -7,6 +7,7 @@ import {
   type Backend,
   type Nginx,
   aBackend,
+  HASHED_ASSET,
   nameServer,
   sitesVolume,
   startNginx,
@@ -128,6 +129,20 @@ describe('nginx', needs('nginx'), () => {
     assert.equal((await on(one, '/assets/app.css')).headers['content-type'], 'text/css');
     assert.equal((await on(one, '/files/a.txt')).body, `public of ${one}`);
     assert.equal((await on(two, '/files/a.txt')).body, `public of ${two}`);
+  });
+
+  it('lets browsers keep an asset only where its name has a hash', async () => {
+    const cacheOf = async (path: string): Promise<unknown> => {
+      const { headers } = await on(one, path);
+      assert.equal(headers['x-content-type-options'], 'nosniff', path);
+      return headers['cache-control'];
+    };
+    assert.equal(await cacheOf(`/${HASHED_ASSET}`), 'public, max-age=31536000, immutable');
+    assert.equal(await cacheOf(`/${HASHED_ASSET}?v=1`), 'public, max-age=31536000, immutable');
+    for (const path of ['/assets/app.css', '/assets/assets.json', '/files/a.txt', '/app'])
+      assert.equal(await cacheOf(path), undefined, path);
+    const missing = await on('unknown.example.com', `/${HASHED_ASSET}`);
+    assert.deepEqual([missing.status, missing.headers['cache-control']], [404, undefined]);
   });
 
   it('passes requests for unknown assets to the site’s own processes, which may have another image', async () => {

@@ -25,6 +25,8 @@ async function run(standin: string, path = ''): Promise<string> {
     'b.example.com': { code: { image: 'old' } },
     'c.example.com': { code: { image: 'new' }, upgrade: { from: 'old' } },
     'd.example.com': undefined,
+    'e.example.com': { state: 'creating' },
+    'f.example.com': { state: 'complete', code: { image: 'new' } },
   };
   for (const [site, marker] of Object.entries(metadataKeys)) {
     mkdirSync(join(sites, site), { recursive: true });
@@ -43,8 +45,8 @@ async function run(standin: string, path = ''): Promise<string> {
 }
 
 describe('scheduler.py', needs('python3'), () => {
-  it('runs for sites with data of its image, and for sites without a marker', async () => {
-    assert.equal(await run(STANDIN), 'sites: a.example.com d.example.com\n');
+  it('runs for created sites with data of its image, not for other folders', async () => {
+    assert.equal(await run(STANDIN), 'sites: a.example.com f.example.com\n');
   });
 
   it('runs the framework’s own command if the functions do not exist', async () => {

@@ -432,7 +432,17 @@ describeOnServers('site_init.py', (servers) => {
 
   it('runs one Job of a site at a time', async () => {
     const site = aSite(servers.bench, servers.database, { STANDIN_PAUSE: '1' });
-    const results = await Promise.all([site.init(), site.init()]);
+    const both = await Promise.all([site.init(), site.init()]);
+    assert.deepEqual(
+      both.map(({ code }) => code),
+      [0, 0],
+      'one waits for the other',
+    );
+    const other = aSite(servers.bench, servers.database, {
+      STANDIN_PAUSE: '1',
+      LOCK_WAIT_SECONDS: '0',
+    });
+    const results = await Promise.all([other.init(), other.init()]);
     assert.deepEqual(results.map((result) => result.code).sort(), [0, 1]);
     assert.ok(results.some((result) => result.lastLine.startsWith('app-operator: SiteBusy: ')));
   });

@@ -323,7 +323,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
 
   it('prevents changes of the site meanwhile, and blocks no other job', async () => {
     const waits = await started(['wait']);
-    const busy = await site.init();
+    const busy = await site.with({ LOCK_WAIT_SECONDS: '0' }).init();
     assert.equal(busy.code, 1);
     assert.match(busy.lastLine, /^app-operator: SiteBusy: /);
     assert.equal((await run(test('print', 'beside it'))).code, 0);

@@ -110,7 +110,7 @@ describe('version-16 of the framework image', possible, () => {
   });
 
   it('runs one Job of a site at a time, whatever new-site removes', async () => {
-    const other = stack.site({ STANDIN_PAUSE: '1' });
+    const other = stack.site({ STANDIN_PAUSE: '1', LOCK_WAIT_SECONDS: '0' });
     const first = other.init();
     // new-site makes the folder again after it has removed it.
     await eventually('new-site runs', () => stack.bench.exists(other.name, 'locks'));

@@ -141,6 +141,12 @@ healthCases({ kind: 'Job' }, [
   ['without a status', {}, 'InProgress', 'running'],
   ['that runs', { status: {} }, 'InProgress', 'running'],
   ['that tries again', { status: { failed: 2 } }, 'InProgress', 'running, after 2 failed attempts'],
+  [
+    'that tries again once',
+    { status: { failed: 1 } },
+    'InProgress',
+    'running, after 1 failed attempt',
+  ],
   ['that is complete', withConditions(condition('Complete', 'True')), 'Ready', ''],
   [
     'that was complete after failures',

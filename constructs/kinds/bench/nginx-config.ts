@@ -121,6 +121,11 @@ ${dollar(input)}
     '' '';
   }
 ${AGAIN}
+  # A bundle with a hash in its name never changes. Empty: no header.
+  map $uri $asset_cache {
+    default '';
+    "~^/assets/.+[.][A-Z2-7]{8}[.](?:js|css)(?:[.]map)?$" "public, max-age=31536000, immutable";
+  }
   # Every request is logged, whatever its headers say. socketio's have the id of a session in their URL.
   map $request $logged_request {
     default $request;

@@ -14,7 +14,7 @@ export function renderServer(input: NginxConfigInput): string {
     listen [::]:${port} default_server;
     root ${sitesDirectory(input)};
     absolute_redirect off;
-${securityHeaders('    ', input)}
+${headers('    ', input)}
     set $socketio_backend ${optionalBackend(input.socketio)};
 
 ${PROBES_AND_ASSETS}${privateFilesAndSocketio(input)}${publicFiles(input)}${WEB_LOCATIONS}  }
@@ -55,10 +55,10 @@ const SOCKETIO_HEADERS = `      proxy_set_header Upgrade $http_upgrade;
  * Without HSTS: whether a domain may only ever be reached by TLS is its owner's choice, made at the
  * ingress.
  */
-function securityHeaders(indent: string, { responseHeaders = [] }: NginxConfigInput): string {
+function headers(indent: string, { responseHeaders = [] }: NginxConfigInput): string {
   const given = new Set(responseHeaders.map(({ name }) => name.toLowerCase()));
   return [
-    ...Object.entries(SECURITY_HEADERS)
+    ...Object.entries(HEADERS)
       .filter(([name]) => !given.has(name.toLowerCase()))
       .map(([name, value]) => `add_header ${name} ${value};`),
     ...responseHeaders.map(
@@ -69,10 +69,11 @@ function securityHeaders(indent: string, { responseHeaders = [] }: NginxConfigIn
     .join('\n');
 }
 
-const SECURITY_HEADERS = {
+const HEADERS = {
   'X-Frame-Options': 'SAMEORIGIN',
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': '"same-origin, strict-origin-when-cross-origin"',
+  'Cache-Control': '$asset_cache',
 } as const;
 
 const PROBES_AND_ASSETS = `    # For probes, with any Host: nginx serves requests, and the link to the assets resolves.
@@ -152,7 +153,7 @@ function publicFiles(input: NginxConfigInput): string {
       if ($frappe_site = "") {
         return 404;
       }
-${securityHeaders('      ', input)}
+${headers('      ', input)}
       add_header Content-Disposition attachment;
       try_files /$frappe_site/public/$uri @webserver;
     }
