@@ -53,7 +53,6 @@ export async function deleteLeftovers(api: AdminClient, before: Names): Promise<
   const pathsIn = (collection: string): string[] =>
     added(collection).map((name) => `${collection}/${name}`);
   const lasting = CLUSTER_WIDE.flatMap(pathsIn);
-  // Without its parameter a policy refuses the removal of finalizers.
   const policies = lasting.filter((one) => one.includes('/validatingadmissionpolic'));
   await Promise.all(policies.map((one) => ifExists(api.request('DELETE', one))));
   await emptyNamespaces(api, new Set(added(NAMESPACES)));
@@ -79,11 +78,14 @@ async function emptyNamespaces(api: AdminClient, namespaces: ReadonlySet<string>
   const all = await namespacedCollections(api);
   const inOrder = FIRST.flatMap((plural) => all.filter((one) => one.plural === plural));
   const own = all.filter(({ plural }) => LAST.includes(plural));
-  const others = all.filter((one) => !inOrder.includes(one) && !own.includes(one));
+  // An API server that still knows the limits policies refuses changes without their ConfigMap.
+  const parameters = all.filter(({ plural }) => plural === 'configmaps');
+  const others = all.filter((one) => ![inOrder, own, parameters].flat().includes(one));
   const empty = (collection: Collection): Promise<void> => emptyIn(api, collection, namespaces);
   for (const collection of inOrder) await empty(collection);
   await Promise.all(others.map(empty));
   await Promise.all(own.map(empty));
+  await Promise.all(parameters.map(empty));
 }
 
 /** Deletes the objects of one kind in those of the namespaces that have any. */
