@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from '../cluster/harness.js';
 import { aBench, aSite, WORKERS } from '../cluster/support/builders.js';
-import { at, conditionOf, type Live, nameOf } from '../cluster/support/objects.js';
+import { at, conditionOf, isReady, type Live, nameOf } from '../cluster/support/objects.js';
 
 let cluster: Cluster;
 /** Has the benches `b` and `s`, which are Ready. */
@@ -152,6 +152,31 @@ describe('names', { concurrency: true }, () => {
         await cluster.ready('AppSite', namespace, second);
       });
     }
+
+    test('of a running site is left out as an alias that an older one adds, until it is free', async () => {
+      const older = (more: object) =>
+        aSite('adds', { bench: 'b', workloads: 'Shared', siteName: 'g.example.com', ...more });
+      await cluster.apply(namespace, older({}));
+      await cluster.ready('AppSite', namespace, 'adds');
+      await aSecondLater();
+      await cluster.apply(namespace, aSite('runs', { bench: 'b', workloads: 'Shared', siteName: 'h.example.com' })); // prettier-ignore
+      await cluster.ready('AppSite', namespace, 'runs');
+      await cluster.apply(namespace, older({ aliases: ['h.example.com', 'i.example.com'] }));
+      const ignored = (live: Live) => conditionOf(live, 'FieldsIgnored')?.message;
+      const message =
+        'spec.aliases[0]: has no effect: Invalid value: "h.example.com": AppSite runs on bench b has this host name already';
+      await cluster.becomes('AppSite', namespace, 'adds', {
+        what: 'is Ready, and names the alias',
+        check: (live) => isReady(live) && ignored(live) === message,
+      });
+      await aSecondLater();
+      await cluster.ready('AppSite', namespace, 'runs');
+      await cluster.delete('AppSite', namespace, 'runs');
+      await cluster.becomes('AppSite', namespace, 'adds', {
+        what: 'is Ready with all its aliases',
+        check: (live) => isReady(live) && ignored(live) === undefined,
+      });
+    });
 
     test('may be on another bench, too', async () => {
       await cluster.apply(

@@ -14,6 +14,7 @@ import {
   at,
   CHILD_KINDS,
   kindNamed,
+  isReady,
   type Live,
   type Manifest,
   nameOf,
@@ -238,8 +239,6 @@ export class Cluster {
 
   /** Waits until a bench or a site is Ready for its present spec. */
   ready(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<Live> {
-    const isReady = ({ metadata, status }: Live): boolean =>
-      status?.['phase'] === 'Ready' && status['observedGeneration'] === metadata.generation;
     return this.becomes(kind, namespace, name, { what: 'is Ready', check: isReady, timeoutMs });
   }
 

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, API_VERSION, aSite } from './support/builders.js';
 import type { Operator } from './support/operator.js';
-import { at, conditionOf, type Manifest } from './support/objects.js';
+import { at, conditionOf, isReady, type Live, type Manifest } from './support/objects.js';
 
 const HOST = 'shop.example.com';
 const ALIAS = 'www.example.com';
@@ -69,11 +69,36 @@ const anIngress = (
   },
 });
 
-const becomesTaken = (namespace: string, name: string) =>
-  cluster.becomes('AppSite', namespace, name, {
-    what: 'is Stalled: its host name is taken',
-    check: (live) => conditionOf(live, 'Stalled')?.reason === 'HostTaken',
+const ignoredOf = (live: Live): string => conditionOf(live, 'FieldsIgnored')?.message ?? '';
+const hostsIn = async (namespace: string, name: string): Promise<readonly unknown[]> => {
+  const ingress = await cluster.the('Ingress', namespace, `${name}-ingress`);
+  return (at(ingress, 'spec.rules') as readonly { readonly host: string }[]).map(
+    ({ host }) => host,
+  );
+};
+
+/** A site runs under its own name, and says that another namespace has its alias. */
+async function runsWithout(namespace: string, name: string, host: string): Promise<void> {
+  await cluster.becomes('AppSite', namespace, name, {
+    what: `is Ready, and names the alias ${host}`,
+    check: (live) =>
+      isReady(live) &&
+      ignoredOf(live).startsWith(
+        `spec.aliases[0]: has no effect: Invalid value: "${host}": another namespace`,
+      ),
   });
+  assert.deepEqual(await hostsIn(namespace, name), [`${name}.example.com`]);
+}
+
+async function runsWith(namespace: string, name: string, host: string): Promise<void> {
+  await cluster.becomes('AppSite', namespace, name, {
+    what: `is Ready, with the alias ${host}`,
+    check: (live) => isReady(live) && ignoredOf(live) === '',
+  });
+  await cluster.until(`its Ingress has ${host}`, async () =>
+    (await hostsIn(namespace, name)).includes(host),
+  );
+}
 
 describe('a host name that the operator has recorded', () => {
   test('is in the status, with all others of the site', async () => {
@@ -87,9 +112,7 @@ describe('a host name that the operator has recorded', () => {
       const owner = { apiVersion: API_VERSION, kind: 'AppSite', name: 'old', uid: metadata.uid, controller: true }; // prettier-ignore
       await cluster.create(tenant, anIngress('forged', host, owner));
       await cluster.apply(tenant, aSite('old', { bench: 'b', aliases: [host], ...WITH_INGRESS }));
-      await becomesTaken(tenant, 'old');
-      const own = await cluster.the('Ingress', tenant, 'old-ingress');
-      assert.equal((at(own, 'spec.rules') as readonly unknown[]).length, 1);
+      await runsWithout(tenant, 'old', host);
       // The victim is reconciled, and keeps the name.
       await cluster.delete('Ingress', victim, 'shop-ingress');
       await cluster.until('its Ingress exists', () =>
@@ -114,15 +137,25 @@ describe('a host name that the operator has recorded', () => {
     await operator.stop();
     await cluster.apply(tenant, aSite('late', { bench: 'b', aliases: [ALIAS], ...WITH_INGRESS }));
     await cluster.operator([], { timeFactor: 5 });
-    await becomesTaken(tenant, 'late');
+    await runsWithout(tenant, 'late', ALIAS);
     await cluster.ready('AppSite', victim, 'shop');
+  });
+
+  test('refuses a site of another namespace that has no other name', async () => {
+    const thief = aSite('thief', { bench: 'b', domain: ALIAS, ...WITH_INGRESS });
+    await cluster.apply(tenant, thief);
+    await cluster.becomes('AppSite', tenant, 'thief', {
+      what: 'is Stalled: its host name is taken',
+      check: (live) => conditionOf(live, 'Stalled')?.reason === 'HostTaken',
+    });
+    await cluster.delete('AppSite', tenant, 'thief');
   });
 
   test('is free when the site gives it up, and then the other’s', async () => {
     await cluster.apply(victim, shop({ aliases: [] }));
-    await cluster.ready('AppSite', tenant, 'late');
+    await runsWith(tenant, 'late', ALIAS);
     await cluster.apply(victim, shop());
-    await becomesTaken(victim, 'shop');
-    await cluster.ready('AppSite', tenant, 'late');
+    await runsWithout(victim, 'shop', ALIAS);
+    await runsWith(tenant, 'late', ALIAS);
   });
 });

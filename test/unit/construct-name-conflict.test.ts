@@ -129,9 +129,54 @@ suite('a host name that two sites claim', () => {
           'b.example.com=b.example.com',
           'b.example.org=b.example.com',
         ],
-        refused: ['young'],
+        refused: [],
       },
     );
+  });
+  test('is named where it is left out as an alias', () => {
+    const old = site('old', 1, { siteName: 'a.example.com' });
+    const young = site('young', 2, { siteName: 'b.example.com', aliases: ['a.example.com', 'c.example.com'] }); // prettier-ignore
+    const { hosts, ignoredAliases } = resolveSite(
+      young,
+      aReader([aReadyBench(), old, young]),
+    ).access;
+    assert.deepEqual(hosts, ['b.example.com', 'c.example.com']);
+    assert.deepEqual(ignoredAliases, [
+      {
+        path: 'spec.aliases[0]',
+        message:
+          'has no effect: Invalid value: "a.example.com": AppSite old on bench demo-bench has this host name already',
+      },
+    ]);
+  });
+  for (const field of ['siteName', 'domain'] as const) {
+    test(`stays with the younger site that runs by it, as its ${field}, when an older one adds it`, () => {
+      const names = { siteName: 'b.example.com', domain: 'b.example.org' };
+      const young = { ...site('young', 2, names), status: { siteURL: 'http://b.example.org' } };
+      const old = site('old', 1, { siteName: 'a.example.com', aliases: [names[field]] });
+      assert.deepEqual(outcome(undefined, old, young), {
+        routed: [
+          'a.example.com=a.example.com',
+          'b.example.com=b.example.com',
+          'b.example.org=b.example.com',
+        ],
+        refused: [],
+      });
+    });
+  }
+  test('stays with the younger site that has it recorded', () => {
+    const aliases = ['www.example.org'];
+    const status = { siteURL: 'http://b.example.com', hosts: ['b.example.com', ...aliases] };
+    const young = { ...site('young', 2, { siteName: 'b.example.com', aliases }), status };
+    const old = site('old', 1, { siteName: 'a.example.com', domain: 'www.example.org' });
+    assert.deepEqual(outcome(undefined, old, young), {
+      routed: [
+        'a.example.com=a.example.com',
+        'b.example.com=b.example.com',
+        'www.example.org=b.example.com',
+      ],
+      refused: ['old'],
+    });
   });
   test('does not conflict with a site that has another domain, older or not', () => {
     for (const [one, two] of [

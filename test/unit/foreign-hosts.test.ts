@@ -333,10 +333,22 @@ describe('a host name of another namespace', () => {
       ingress: { enabled: true },
     });
     const objects = [ingress({}, 'a.example.com'), ingress({ namespace: 't3' })];
-    assert.equal(
-      resolved(site, objects)?.message,
-      `spec.domain: ${message('a.example.com')}; spec.aliases[1]: ${message()}`,
-    );
+    assert.equal(resolved(site, objects)?.message, `spec.domain: ${message('a.example.com')}`);
+  });
+  test('is left out by name as an alias, also as that of the site’s first name', () => {
+    const first = 'own.example.com';
+    const site = mine({
+      ...{ siteName: first, domain: 'a.example.com', aliases: [first, 'b.example.com', HOST] },
+      ingress: { enabled: true },
+    });
+    const reader = aReader([benchOf('default'), ingress({}, first), ingress({ namespace: 't3' })]);
+    const { hosts, ownHosts, ignoredAliases } = siteKind.resolve(site, reader).access;
+    assert.deepEqual(hosts, ['a.example.com', 'b.example.com']);
+    assert.deepEqual(ownHosts, hosts);
+    assert.deepEqual(ignoredAliases, [
+      { path: 'spec.aliases[0]', message: `has no effect: ${message(first)}` },
+      { path: 'spec.aliases[2]', message: `has no effect: ${message()}` },
+    ]);
   });
   test('of a suffix counts by the whole name', () => {
     const bench = benchOf('default', 'example.com');
@@ -382,16 +394,17 @@ describe('the operator records', () => {
     assert.ok(error);
     return error.fields['hosts'];
   };
-  const aliases = ['www.example.com', 'taken.example.com'];
+  const aliases = ['www.example.com', HOST];
+  const TAKEN = { ...WITH_INGRESS, domain: 'taken.example.com', aliases };
   test('no host name that a refused site does not want any more', () => {
     const before: AppSite = {
-      ...mine({ ...WITH_INGRESS, aliases }),
+      ...mine(TAKEN),
       status: { hosts: [HOST, 'www.example.com', 'gone.example.com'] },
     };
     assert.deepEqual(refused(before), [HOST, 'www.example.com']);
   });
   test('no host name of a refused site that had none', () => {
-    assert.equal(refused(mine({ ...WITH_INGRESS, aliases })), undefined);
+    assert.equal(refused(mine(TAKEN)), undefined);
   });
   test('no host name of a site that waits for its bench and has no Ingress any more', () => {
     const site = recorded(mine({ siteName: HOST }));
@@ -415,10 +428,19 @@ describe('at admission', () => {
       { path: 'spec.siteName', message: message() },
     ]);
     const old = mine({ siteName: 'own.example.com', ingress: { enabled: true } });
-    const added = { ...old, spec: { ...old.spec, aliases: [HOST] } };
+    const added = { ...old, spec: { ...old.spec, domain: HOST } };
     assert.deepEqual(review(added, objects, old).problems, [
-      { path: 'spec.aliases[0]', message: message() },
+      { path: 'spec.domain', message: message() },
     ]);
+  });
+  test('an alias that another namespace has gets a warning', () => {
+    const old = mine({ siteName: 'own.example.com', ingress: { enabled: true } });
+    const added = { ...old, spec: { ...old.spec, aliases: [HOST] } };
+    assert.deepEqual(review(added, [recorded(other(), HOST)], old), {
+      problems: [],
+      warnings: [{ path: 'spec.aliases[0]', message: `has no effect: ${message()}` }],
+      unsure: false,
+    });
   });
   test('a site without an Ingress gets a warning', () => {
     const { problems, warnings } = review(mine({ siteName: HOST }), [

@@ -2,7 +2,8 @@ import type { AppSite } from '../../api/site.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
 import { LONGEST_HOST, publicHosts } from '../../frappe/domain.js';
 import { sitesOfBench } from '../../frappe/indexes.js';
-import { isOlder, nameOwnerOf, type NameOwner } from '../../frappe/oldest-wins.js';
+import { hostClaimerOf, isAhead, type HostClaimer } from '../../frappe/host-claims.js';
+import type { NameOwner } from '../../frappe/oldest-wins.js';
 import { GUNICORN_PORT } from '../../kit/constants.generated.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { serviceHost, siteNames } from '../../kit/names.js';
@@ -29,11 +30,11 @@ export interface SiteEntry extends NameOwner {
 
 export function resolveSites(model: BenchModel, reader: ClusterReader): BenchSites {
   const entries = reader.list(sitesOfBench, keyOf(model.namespace, model.name), siteEntry);
-  return { count: entries.length, routed: firstOfEachHost(entries, model.domain.suffix) };
+  return { count: entries.length, routed: oneOfEachHost(entries, model.domain.suffix) };
 }
 
 /** A site as its spec has it: its hosts depend on the bench's suffix. */
-interface WantedEntry extends Omit<SiteEntry, 'hosts'> {
+interface WantedEntry extends Omit<SiteEntry, 'hosts'>, HostClaimer {
   readonly domain?: string;
   readonly aliases?: readonly string[];
 }
@@ -41,7 +42,7 @@ interface WantedEntry extends Omit<SiteEntry, 'hosts'> {
 function siteEntry(site: AppSite): WantedEntry {
   const { siteName, domain, aliases, workloads, publicProtocol } = site.spec;
   return {
-    ...nameOwnerOf(site),
+    ...hostClaimerOf(site),
     siteName,
     ...(domain ? { domain } : {}),
     ...(aliases ? { aliases } : {}),
@@ -50,27 +51,26 @@ function siteEntry(site: AppSite): WantedEntry {
   };
 }
 
-/**
- * A host name of two sites belongs to the older one. The status of the other names the conflict.
- */
-function firstOfEachHost(
+/** A host name of two sites is routed to one of them. The status of the other names the conflict. */
+function oneOfEachHost(
   entries: readonly WantedEntry[],
   suffix: string | undefined,
 ): readonly SiteEntry[] {
-  const taken = new Set<string>();
-  const oldestFirst = [...entries].sort((a, b) => (isOlder(a, b) ? -1 : 1));
-  const kept: SiteEntry[] = [];
-  for (const { domain, aliases, ...entry } of oldestFirst) {
-    const { siteName } = entry;
-    const wanted = { siteName, ...(domain ? { domain } : {}), ...(aliases ? { aliases } : {}) };
-    if (taken.has(siteName)) continue;
-    const hosts = publicHosts(wanted, suffix).filter(
-      (host) => host.length <= LONGEST_HOST && !taken.has(host),
-    );
-    for (const host of [siteName, ...hosts]) taken.add(host);
-    kept.push({ ...entry, hosts });
+  const wanted = entries.map((entry) => ({ entry, hosts: publicHosts(entry, suffix) }));
+  const owners = new Map<string, WantedEntry>();
+  for (const { entry, hosts } of wanted) {
+    for (const host of [entry.siteName, ...hosts]) {
+      const owner = owners.get(host);
+      if (!owner || isAhead(host, entry, owner)) owners.set(host, entry);
+    }
   }
-  return kept.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return wanted
+    .filter(({ entry }) => owners.get(entry.siteName) === entry)
+    .map(({ entry, hosts }) => {
+      const isOwn = (host: string) => host.length <= LONGEST_HOST && owners.get(host) === entry;
+      return { ...entry, hosts: hosts.filter(isOwn) };
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** The bench's sites as its proxy routes them. */

@@ -1,6 +1,5 @@
 import type { AppSite } from '../../api/site.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
-import { publicHosts } from '../../frappe/domain.js';
 import {
   resolveIssuer,
   servesCertManager,
@@ -8,10 +7,12 @@ import {
 } from '../../integrations/cert-manager/issuer.js';
 import { INTEGRATIONS } from '../../integrations/index.js';
 import type { Integration } from '../../kit/integration.js';
+import type { Problem } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
 import { uidOf } from '../../kit/object.js';
 import { ownHosts } from './foreign-hosts.js';
+import { ignoredAliases, usableHosts } from './host-problems.js';
 
 /** How the site is reached from outside of the cluster. */
 export interface SiteAccess {
@@ -19,6 +20,8 @@ export interface SiteAccess {
   readonly domain: string;
   /** All public host names, `domain` first. */
   readonly hosts: readonly string[];
+  /** The aliases that are not among `hosts`. */
+  readonly ignoredAliases: readonly Problem[];
   /** Those of `hosts` to record as the site's own; undefined where it takes no visitors. */
   readonly ownHosts: readonly string[] | undefined;
   /** Whether the site's Ingress, or what takes its place, encrypts. */
@@ -47,13 +50,16 @@ export interface SiteTls {
 
 export function resolveAccess(site: AppSite, bench: BenchModel, reader: ClusterReader): SiteAccess {
   const { ingress, siteName } = site.spec;
-  const hosts = publicHosts(site.spec, bench.domain.suffix);
+  const { suffix } = bench.domain;
+  const ignored = ignoredAliases(site, suffix, reader);
+  const hosts = usableHosts(site, suffix, ignored);
   const encrypted = ingress?.enabled === true && ingress.tls?.enabled === true;
   const served = INTEGRATIONS.filter(({ access }) => access && reader.serves(access.kind));
   const route = ingress?.enabled ? routeOf(site, { bench, encrypted, served }, reader) : undefined;
   return {
     domain: hosts[0] ?? siteName,
     hosts,
+    ignoredAliases: ignored,
     ownHosts: ownHosts(site, hosts, reader),
     encrypted,
     protocol: site.spec.publicProtocol,

@@ -40,7 +40,12 @@ export function evaluateSite(observation: Observation<AppSite, SiteInputs>): Sta
     evaluateRestore(observation),
     configuration,
     { fields: { socialLogins: socialLogins(resource, inputs, configuration.result) } },
-    { conditions: fieldsIgnored(fieldsWithoutEffect(resource)) },
+    {
+      conditions: fieldsIgnored([
+        ...fieldsWithoutEffect(resource),
+        ...inputs.access.ignoredAliases,
+      ]),
+    },
   ]);
 }
 

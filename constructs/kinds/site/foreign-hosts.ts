@@ -13,7 +13,7 @@ import { HOST_GRANT, metadataKeysOf } from '../../kit/metadata-keys.js';
 import { siteNames } from '../../kit/names.js';
 import type { KubeObject } from '../../kit/object.js';
 import type { AppSite } from '../../api/site.js';
-import { hostsOf } from './taken-hosts.js';
+import { publicHostsOf } from './taken-hosts.js';
 
 /** A site or an Ingress that has a host name, or wants it. */
 interface HostOwner extends NameOwner {
@@ -65,9 +65,7 @@ export function foreignHosts(
   reader: ClusterReader,
 ): readonly Problem[] {
   const { namespace = 'default' } = site.metadata;
-  const served = publicHosts(site.spec, suffix);
-  return hostsOf(site.spec, suffix)
-    .filter(({ host }) => served.includes(host))
+  return publicHostsOf(site.spec, suffix)
     .filter(({ host }) => ahead(site, host, reader).some((other) => !isGranted(other, namespace)))
     .map(({ path, host }) => ({
       path,

@@ -5,12 +5,12 @@ import { settingProblems } from '../../frappe/database-settings.js';
 import { takenName } from '../../frappe/oldest-wins.js';
 import { siteTemplateProblems } from '../../frappe/site-model.js';
 import { overBenchProblems } from '../../frappe/template-over-bench.js';
-import { invalid, refusals, type Problem, type Refusal } from '../../kit/errors.js';
+import { invalid, type Problem, type Refusal } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
 import { unsupportedMode } from './database.js';
-import { takenElsewhere } from './foreign-hosts.js';
-import { longHost, takenHosts } from './taken-hosts.js';
+import { hostRefusals } from './host-problems.js';
+import { longHost } from './taken-hosts.js';
 
 /** What a site's spec is held against. */
 export interface OfferedBench {
@@ -39,8 +39,7 @@ export function siteRefusals(
   const { suffix } = offered.bench.domain;
   return [
     ...name,
-    ...refusals('DuplicateSiteName', takenHosts(site, suffix, reader)),
-    ...refusals('HostTaken', takenElsewhere(site, suffix, reader)),
+    ...hostRefusals(site, suffix, reader),
     ...invalid([...own, ...longHost(site, suffix), ...problemsOnBench(site, offered)]),
   ];
 }

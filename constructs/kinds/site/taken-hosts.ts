@@ -1,11 +1,17 @@
 import { LONGEST_HOST, publicDomain } from '../../frappe/domain.js';
 import { hostKey, sitesByHost } from '../../frappe/indexes.js';
-import { nameOwnerOf, isOlder } from '../../frappe/oldest-wins.js';
+import { hostClaimerOf, isAhead } from '../../frappe/host-claims.js';
 import type { Problem } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import type { AppSite, AppSiteSpec } from '../../api/site.js';
 
 type Named = Pick<AppSiteSpec, 'siteName' | 'domain' | 'aliases'>;
+
+/** A host name, and the field that it comes from. */
+interface NamedHost {
+  readonly path: string;
+  readonly host: string;
+}
 
 /** A site's name may become too long with the bench's suffix, of which its schema knows nothing. */
 export function longHost({ spec }: AppSite, suffix: string | undefined): readonly Problem[] {
@@ -16,7 +22,7 @@ export function longHost({ spec }: AppSite, suffix: string | undefined): readonl
 }
 
 /**
- * The host names that an older site of the bench has: two sites of one host name would answer each
+ * The host names that another site of the bench has: two sites of one host name would answer each
  * other's requests.
  */
 export function takenHosts(
@@ -26,21 +32,22 @@ export function takenHosts(
 ): readonly Problem[] {
   const { benchRef } = site.spec;
   return hostsOf(site.spec, suffix).flatMap(({ path, host }) => {
-    const older = olderOf(site, host, suffix, reader);
-    if (older === undefined) return [];
-    const message = `Invalid value: "${host}": AppSite ${older} on bench ${benchRef.name} has this host name already`;
+    const owner = ownerOf(site, host, suffix, reader);
+    if (owner === undefined) return [];
+    const message = `Invalid value: "${host}": AppSite ${owner} on bench ${benchRef.name} has this host name already`;
     return [{ path, message }];
   });
 }
 
-/** The name of an older site that has a host name; undefined where no older site has it. */
-function olderOf(
+/** The name of another site that has a host name; undefined where none is ahead of the site. */
+function ownerOf(
   site: AppSite,
   host: string,
   suffix: string | undefined,
   reader: ClusterReader,
 ): string | undefined {
   const { namespace, name } = site.metadata;
+  const claimer = hostClaimerOf(site);
   // A site without a domain gets this host from its name and the bench's suffix.
   const tail = `.${suffix ?? ''}`;
   const stem = suffix !== undefined && host.endsWith(tail) ? [host.slice(0, -tail.length)] : [];
@@ -50,7 +57,7 @@ function olderOf(
     .find(
       (other) =>
         other.name !== name &&
-        isOlder(other, nameOwnerOf(site)) &&
+        isAhead(host, other, claimer) &&
         hostsOf(other, suffix).some((taken) => taken.host === host),
     )?.name;
 }
@@ -58,7 +65,7 @@ function olderOf(
 function conflictOf(site: AppSite) {
   const { siteName, domain, aliases } = site.spec;
   return {
-    ...nameOwnerOf(site),
+    ...hostClaimerOf(site),
     siteName,
     ...(domain === undefined ? {} : { domain }),
     ...(aliases === undefined ? {} : { aliases }),
@@ -66,15 +73,20 @@ function conflictOf(site: AppSite) {
 }
 
 /** The host names that a site answers to, and where each comes from. */
-export function hostsOf(
-  spec: Named,
-  suffix: string | undefined,
-): readonly { readonly path: string; readonly host: string }[] {
+function hostsOf(spec: Named, suffix: string | undefined): readonly NamedHost[] {
+  const own = { path: 'spec.siteName', host: spec.siteName };
+  return firstOfEach([own, ...publicHostsOf(spec, suffix)]);
+}
+
+/** The host names that visitors use: `siteName` is none of them where there is a domain. */
+export function publicHostsOf(spec: Named, suffix: string | undefined): readonly NamedHost[] {
   const domain = publicDomain(spec, suffix);
-  const all = [
-    { path: 'spec.siteName', host: spec.siteName },
+  return firstOfEach([
     { path: spec.domain ? 'spec.domain' : 'spec.siteName', host: domain },
     ...(spec.aliases ?? []).map((host, index) => ({ path: `spec.aliases[${index}]`, host })),
-  ];
+  ]);
+}
+
+function firstOfEach(all: readonly NamedHost[]): readonly NamedHost[] {
   return all.filter(({ host }, index) => all.findIndex((other) => other.host === host) === index);
 }

@@ -147,6 +147,11 @@ export function conditionsOf(object: Live | undefined): readonly Condition[] {
   return (object?.status?.['conditions'] ?? []) as readonly Condition[];
 }
 
+/** Whether a bench or a site is Ready for its present spec. */
+export function isReady({ metadata, status }: Live): boolean {
+  return status?.['phase'] === 'Ready' && status['observedGeneration'] === metadata.generation;
+}
+
 export function conditionOf(object: Live | undefined, type: string): Condition | undefined {
   return conditionsOf(object).find((condition) => condition.type === type);
 }
