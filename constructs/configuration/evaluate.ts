@@ -4,7 +4,13 @@ import { matchingItems, reasonIn, resultEntries, shortText } from '../kit/job-re
 import { defined } from '../kit/json/defined.js';
 import type { JobRun, Observation, StatusResult } from '../kit/kind.js';
 import type { FirstLogin } from './first-login.js';
-import { CONFIGURATION_APPLIED, type ConfigurationSync, type ConfiguredResource } from './sync.js';
+import { missingText } from './sources.js';
+import {
+  CONFIGURATION_APPLIED,
+  isOfLeftOut,
+  type ConfigurationSync,
+  type ConfiguredResource,
+} from './sync.js';
 
 /** What the declared keys add to the status of a resource. */
 export interface ConfigurationEvaluation extends Required<
@@ -19,11 +25,13 @@ export interface ConfigurationEvaluation extends Required<
 /** What the Job of a run says. */
 export interface ConfigurationResult {
   readonly outcome: 'Changed' | 'Unchanged' | 'Failed';
-  /** One CamelCase word; undefined where nothing failed. */
+  /** One CamelCase word; undefined where nothing failed, and nothing is left out. */
   readonly reason: string | undefined;
   readonly message: string;
   /** The keys that differed in the file. */
   readonly keys: readonly string[];
+  /** What is not set, as `siteConfig[0]` and `sso[0]`: a place in what the Job was given. */
+  readonly leftOut: readonly string[];
   /** When the Job ended, RFC 3339. */
   readonly time: string;
 }
@@ -32,6 +40,7 @@ interface Context {
   readonly sync: ConfigurationSync;
   readonly before: SiteConfigStatus | undefined;
   readonly result: ConfigurationResult | undefined;
+  /** The declared keys that are in the file. */
   readonly keys: readonly string[];
   readonly last: ConditionResult | undefined;
   /** The Job that makes no progress, and why. */
@@ -51,6 +60,9 @@ const OUTCOMES = ['Changed', 'Unchanged', 'Failed'] as const;
 const MAX_MESSAGE = 1024;
 const KEY = /^[\w.-]{1,255}$/;
 const MAX_KEYS = 128;
+const PLACE = /^(siteConfig|sso)\[\d{1,3}\]$/;
+/** Without such a key the framework makes one, and what it encrypts with it is lost with the next. */
+const ENCRYPTS = /(^|_)encryption_key$/;
 
 /** What the declared keys add to a status. */
 export function evaluateConfiguration<R extends ConfiguredResource, F>(
@@ -77,7 +89,8 @@ export function evaluateConfiguration<R extends ConfiguredResource, F>(
 /** Why the workloads of a resource that was never ready do not start yet. */
 export function configurationBlock(sync: ConfigurationSync | undefined): string | undefined {
   if (!sync?.first) return undefined;
-  return sync.missing ? missingMessage(sync) : `waiting for Job ${sync.job}`;
+  const needed = sync.missing.find(({ value }) => ENCRYPTS.test(value));
+  return needed ? missingText(needed) : `waiting for Job ${sync.job}`;
 }
 
 function contextOf<R extends ConfiguredResource, F>(
@@ -86,11 +99,12 @@ function contextOf<R extends ConfiguredResource, F>(
 ): Context {
   const before = resource.status?.siteConfig;
   const init = pending.find(({ kind, name }) => kind === 'Job' && name === sync.initJob);
+  const result = resultOf(sync, runs);
   return {
     sync,
     before,
-    result: resultOf(sync, runs),
-    keys: sync.entries.map(({ key }) => key).sort(),
+    result,
+    keys: setKeys(sync, before, result),
     last: conditionBefore(resource),
     stuck: stuckJob(sync, advisory),
     prepared: !init || (init.health.state === 'Failed' && before !== undefined),
@@ -117,17 +131,18 @@ export function parsedResult(
   termination: string | undefined,
   time: string,
 ): ConfigurationResult {
-  const [reported, code, why, keys] = entryOf(run, termination);
+  const [reported, code, why, keys, leftOut] = entryOf(run, termination);
   const outcome = OUTCOMES.find((known) => known === reported);
   if (!outcome) {
     const message = 'its termination message is missing or has no result; it is tried again';
-    return { outcome: 'Failed', reason: 'JobFailed', message, keys: [], time };
+    return { outcome: 'Failed', reason: 'JobFailed', message, keys: [], leftOut: [], time };
   }
   return {
     outcome,
     reason: reasonIn(code),
     message: shortText(why, MAX_MESSAGE) ?? '',
     keys: matchingItems(keys, KEY, MAX_KEYS),
+    leftOut: matchingItems(leftOut, PLACE, MAX_KEYS),
     time,
   };
 }
@@ -154,37 +169,68 @@ function stuckJob(
 }
 
 function evaluated(context: Context): Evaluated {
-  const { sync, before, result } = context;
-  if (sync.missing) {
-    const reason = sync.missing.kind === 'ConfigMap' ? 'ConfigMapMissing' : 'SecretMissing';
-    return { condition: notApplied(reason, missingMessage(sync)), status: before };
-  }
+  const { sync, result } = context;
   if (result) return ended(context, result);
   return sync.run === undefined || sync.known ? earlier(context) : waiting(context);
 }
 
 function ended(context: Context, result: ConfigurationResult): Evaluated {
-  const { sync, keys } = context;
+  const { sync } = context;
   if (result.outcome === 'Failed') return failed(context, result);
   // Processes that have read a removed key at their start get another hash, and restart.
-  if (keys.length === 0 && !sync.login?.setup && !sync.login?.sso?.length) {
+  if (sync.entries.length === 0 && !sync.login?.setup && !sync.login?.sso?.length) {
     return { status: undefined };
   }
+  const { reason, message } = result;
+  if (reason !== undefined && lacksEncryption(sync, result)) {
+    const condition = notApplied(reason, `${message}; the processes do not start without it`);
+    return { condition, status: failedStatus(context, result) };
+  }
   const status = appliedStatus(context, result);
-  return { condition: applied(context, status), status };
+  if (reason === undefined) return { condition: applied(context, status), status };
+  return { condition: notApplied(reason, `${message}; all else is set`), status };
 }
 
-function failed({ sync, before }: Context, result: ConfigurationResult): Evaluated {
-  const { hash, init, job } = sync;
-  const { reason, message, time } = result;
+/** Whether a resource would run for the first time without a key that encrypts what it writes. */
+function lacksEncryption({ first, entries }: ConfigurationSync, { leftOut }: ConfigurationResult) {
+  return (
+    first &&
+    entries.some(({ key }, index) => ENCRYPTS.test(key) && leftOut.includes(placeOf(index)))
+  );
+}
+
+/** Where an entry stands in what the Job was given. */
+function placeOf(index: number): string {
+  return `siteConfig[${index}]`;
+}
+
+/** The keys that are in the file: one that is left out stays as it was. */
+function setKeys(
+  { entries }: ConfigurationSync,
+  before: SiteConfigStatus | undefined,
+  result: ConfigurationResult | undefined,
+): readonly string[] {
+  if (!result) return before?.keys ?? [];
+  return entries
+    .map(({ key }) => key)
+    .filter((key, index) => before?.keys.includes(key) || !result.leftOut.includes(placeOf(index)))
+    .sort();
+}
+
+function failedStatus({ sync, before }: Context, { time }: ConfigurationResult): SiteConfigStatus {
+  const { hash, init } = sync;
   const last = { hash, init, lastSyncTime: time, outcome: 'Failed' } as const;
-  const status: SiteConfigStatus = { keys: [], ...before, ...last };
+  return { keys: [], ...before, ...last };
+}
+
+function failed(context: Context, result: ConfigurationResult): Evaluated {
+  const { job } = context.sync;
+  const { reason, message } = result;
+  const status = failedStatus(context, result);
   const unchanged = `${message}; no key was changed`;
   switch (reason) {
     case 'JobFailed':
       return { condition: notApplied('JobFailed', `Job ${job}: ${message}`), status };
-    case 'KeyMissing':
-      return { condition: notApplied('KeyMissing', unchanged), status };
     case 'SetupFailed':
       return { condition: notApplied('SetupFailed', unchanged), status };
     default:
@@ -200,6 +246,7 @@ function earlier(context: Context): Evaluated {
   }
   const { restarting, ...rest } = before;
   const status = restarting && !rolledOut ? { ...rest, restarting } : rest;
+  if (last && isOfLeftOut(last.reason)) return { condition: last, status };
   return { condition: applied(context, status), status };
 }
 
@@ -267,10 +314,6 @@ function loginParts({ setup, sso = [] }: FirstLogin): readonly string[] {
 function listed(keys: readonly string[]): string {
   const more = keys.length > 8 ? ` and ${keys.length - 8} more` : '';
   return `${keys.slice(0, 8).join(', ')}${more}`;
-}
-
-function missingMessage({ missing }: Pick<ConfigurationSync, 'missing'>): string {
-  return `${missing?.path ?? ''}: ${missing?.problem ?? ''}; create it`;
 }
 
 function conditionBefore({ status }: ConfiguredResource): ConditionResult | undefined {

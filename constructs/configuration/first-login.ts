@@ -20,6 +20,8 @@ export interface LoginFile {
   readonly field: 'clientID' | 'clientSecret';
   /** Its name below the folder of values. */
   readonly file: string;
+  /** See `loginValue`. */
+  readonly value: string;
   readonly path: string;
   readonly reference: KeyRef;
 }
@@ -35,6 +37,11 @@ export function firstLoginOf({ spec, status }: AppSite): FirstLogin | undefined 
   return JSON.parse(canonicalJson(declared)) as FirstLogin;
 }
 
+/** Names a value of a provider. No key of `siteConfig` has a slash. */
+function loginValue(provider: string, field: LoginFile['field']): string {
+  return `sso/${provider}/${field}`;
+}
+
 /** The keys of Secrets that the identity providers name. */
 export function loginFiles(sso: readonly SiteSocialLogin[] = []): readonly LoginFile[] {
   return sso.flatMap(filesOf);
@@ -45,7 +52,8 @@ function filesOf(login: SiteSocialLogin, index: number): readonly LoginFile[] {
     const reference = login[field].secretKeyRef;
     if (!reference) return [];
     const path = `spec.sso[${index}].${field}.secretKeyRef`;
-    return [{ field, file: `sso-${index}-${field}`, path, reference }];
+    const value = loginValue(login.provider, field);
+    return [{ field, file: `sso-${index}-${field}`, value, path, reference }];
   });
 }
 
@@ -56,12 +64,13 @@ function filesOf(login: SiteSocialLogin, index: number): readonly LoginFile[] {
 export function loginReferences(
   sso: readonly SiteSocialLogin[] = [],
   all: readonly SiteSocialLogin[] = sso,
-): readonly (ObjectReference & { readonly kind: 'Secret' })[] {
+): readonly (ObjectReference & { readonly kind: 'Secret'; readonly value: string })[] {
   return sso.flatMap((login) => {
     const index = all.findIndex(({ provider }) => provider === login.provider);
-    return filesOf(login, index).map(({ path, reference }) => ({
+    return filesOf(login, index).map(({ value, path, reference }) => ({
       kind: 'Secret' as const,
       name: reference.name,
+      value,
       path: `${path}.name`,
     }));
   });
@@ -95,12 +104,22 @@ export function setupProblems({ setup }: FirstLogin, apps: readonly string[]): r
   return [{ path: 'spec.setup.company', message }];
 }
 
-/** A provider as the script reads it: no value of a Secret. */
-export function loginContent(login: SiteSocialLogin, index: number): unknown {
+/**
+ * A provider as the script reads it: no value of a Secret.
+ * @param missing what the script gets in place of the file of a value that does not exist
+ */
+export function loginContent(
+  login: SiteSocialLogin,
+  index: number,
+  missing: (value: string) => unknown = () => undefined,
+): unknown {
   const { clientID, clientSecret: _clientSecret, ...rest } = login;
-  const files = filesOf(login, index).map(({ field, file, reference }) => [
+  const files = filesOf(login, index).map(({ field, file, value, reference }) => [
     field,
-    { file, from: `key "${reference.key}" of Secret "${reference.name}"` },
+    missing(value) ?? {
+      file,
+      from: `key "${reference.key}" of Secret "${reference.name}"`,
+    },
   ]);
   const values = clientID.value === undefined ? {} : { clientID: clientID.value };
   return { ...rest, ...values, files: Object.fromEntries(files) as unknown };

@@ -8,6 +8,7 @@ import { canonicalJson } from '../kit/json/hash.js';
 import type { Resource } from '../kit/object.js';
 import { Stage } from '../kit/synth.js';
 import { loginContent, loginFiles, type FirstLogin, type LoginFile } from './first-login.js';
+import { missingText } from './sources.js';
 import type { ConfigurationSync } from './sync.js';
 
 /** Where the files of Secrets and ConfigMaps are mounted. */
@@ -30,6 +31,7 @@ export function addConfigurationJob(
 ): void {
   if (configuration?.run === undefined) return;
   const { run, job, entries, login, wasSet } = configuration;
+  const contents = entries.map((entry, index) => contentOf(entry, index, configuration));
   const sources = [...entries.flatMap(sourceOf), ...loginFiles(login?.sso).map(sourceOfLogin)];
   // A site keeps its traffic while its keys are compared. An init Job may fail for lack of a key.
   const stage = new Stage(chart, 'configuration', {
@@ -50,9 +52,9 @@ export function addConfigurationJob(
       env: [
         ...env,
         { name: 'REQUEST', value: run },
-        { name: 'SITE_CONFIG', value: literal(canonicalJson(entries.map(contentOf))) },
+        { name: 'SITE_CONFIG', value: literal(canonicalJson(contents)) },
         { name: 'VALUES', value: VALUES_DIR },
-        ...(login ? loginEnv(login, bench) : []),
+        ...(login ? loginEnv(login, bench, configuration) : []),
       ],
       // The framework's wizard needs what its workers need.
       resources: login ? undefined : (bench.componentResources.jobs ?? SCRIPT_RESOURCES),
@@ -69,12 +71,24 @@ function literal(text: string): string {
 }
 
 /** What the script reads of an entry: no value of a Secret. */
-function contentOf({ key, value, valueFrom }: SiteConfigEntry, index: number): unknown {
+function contentOf(
+  { key, value, valueFrom }: SiteConfigEntry,
+  index: number,
+  configuration: ConfigurationSync,
+): unknown {
   if (!valueFrom) return { key, value };
+  const missing = missingContent(key, configuration);
+  if (missing) return { key, ...missing };
   const { secretKeyRef: secret, configMapKeyRef: map, format } = valueFrom;
   const kind = secret ? 'Secret' : 'ConfigMap';
   const { name = '', key: source = '' } = secret ?? map ?? {};
   return { key, file: String(index), from: `key "${source}" of ${kind} "${name}"`, format };
+}
+
+/** Why the script cannot have a value: its Secret or ConfigMap does not exist. */
+function missingContent(value: string, { missing }: ConfigurationSync) {
+  const source = missing.find((one) => one.value === value);
+  return source && { reason: `${source.kind}Missing`, missing: missingText(source) };
 }
 
 /** The value as a file. The script names what is missing; without `optional` the pod would wait. */
@@ -86,7 +100,12 @@ function sourceOf({ valueFrom }: SiteConfigEntry, index: number): k8s.VolumeProj
 }
 
 /** The script uses the framework where it gets these. */
-function loginEnv({ setup, sso }: FirstLogin, bench: BenchModel): readonly k8s.EnvVar[] {
+function loginEnv(
+  { setup, sso }: FirstLogin,
+  bench: BenchModel,
+  configuration: ConfigurationSync,
+): readonly k8s.EnvVar[] {
+  const missing = (value: string) => missingContent(value, configuration);
   const variable = (name: string, value: unknown) => ({
     name,
     value: literal(canonicalJson(value)),
@@ -94,7 +113,14 @@ function loginEnv({ setup, sso }: FirstLogin, bench: BenchModel): readonly k8s.E
   return [
     { name: 'IMAGE', value: bench.image.reference },
     ...(setup ? [variable('SITE_SETUP', setup)] : []),
-    ...(sso ? [variable('SITE_SSO', sso.map(loginContent))] : []),
+    ...(sso
+      ? [
+          variable(
+            'SITE_SSO',
+            sso.map((login, index) => loginContent(login, index, missing)),
+          ),
+        ]
+      : []),
   ];
 }
 

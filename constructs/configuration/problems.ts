@@ -55,7 +55,7 @@ export function configurationWarnings(
     ({ path, problem }) =>
       problem === undefined
         ? []
-        : [{ path, message: `${problem}; the keys are set when it exists` }],
+        : [{ path, message: `${problem}; it is left out until that exists` }],
   );
   return [...literal, ...missing];
 }

@@ -4,13 +4,18 @@ import type { ObjectReference } from '../kit/reference.js';
 import { loginReferences, type FirstLogin } from './first-login.js';
 import { uidOf, versionOf, type KubeObject } from '../kit/object.js';
 
-type SourceReference = ObjectReference & { readonly kind: 'Secret' | 'ConfigMap' };
+type SourceReference = ObjectReference & {
+  readonly kind: 'Secret' | 'ConfigMap';
+  /** The value that is read from it: the key of an entry, or `loginValue`. */
+  readonly value: string;
+};
 
 /** A Secret or a ConfigMap that an entry or an identity provider names. */
 export interface ConfigurationSource {
   /** The field that names it. */
   readonly path: string;
   readonly kind: SourceReference['kind'];
+  readonly value: string;
   /** Changes with each write; undefined where it does not exist. */
   readonly version: string | undefined;
   /** Why it cannot be read. */
@@ -30,7 +35,7 @@ export function configurationReferences(
     const name = (secretKeyRef ?? configMapKeyRef)?.name;
     if (name === undefined) return [];
     const path = `${pathOfEntry(key, all)}.valueFrom.${secretKeyRef ? 'secretKeyRef' : 'configMapKeyRef'}.name`;
-    return [{ kind: secretKeyRef ? 'Secret' : 'ConfigMap', name, path }];
+    return [{ kind: secretKeyRef ? 'Secret' : 'ConfigMap', name, path, value: key }];
   });
 }
 
@@ -58,12 +63,17 @@ export function sourcesOf(
     ...configurationReferences(declared.siteConfig, spec.siteConfig),
     ...loginReferences(declared.sso, spec.sso),
   ];
-  return references.map(({ kind, name, path }) => {
+  return references.map(({ kind, name, path, value }) => {
     const version = reader.get(kind, namespace, name, identityOf);
     const problem =
       version === undefined ? `there is no ${kind} "${name}" in namespace ${namespace}` : undefined;
-    return { path, kind, version, problem };
+    return { path, kind, value, version, problem };
   });
+}
+
+/** Why a value cannot be read, and what helps. */
+export function missingText({ path, problem = '' }: ConfigurationSource): string {
+  return `${path}: ${problem}; create it`;
 }
 
 function identityOf(object: KubeObject): string {

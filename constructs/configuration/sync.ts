@@ -37,8 +37,8 @@ export interface ConfigurationSync extends ConfigurationFile {
   readonly init: string;
   /** Hash of the keys that processes read at their start. */
   readonly restart: string | undefined;
-  /** The first Secret or ConfigMap that does not exist. */
-  readonly missing: ConfigurationSource | undefined;
+  /** The Secrets and ConfigMaps that do not exist. */
+  readonly missing: readonly ConfigurationSource[];
   /** Whether the result of the last comparison holds. */
   readonly known: boolean;
   /** Whether the resource was never ready: it starts with its keys, or not at all. */
@@ -47,7 +47,7 @@ export interface ConfigurationSync extends ConfigurationFile {
   readonly wasSet: boolean;
   /**
    * The run of the Job, which sets the keys: twelve hexadecimal digits that change with the content and
-   * with each comparison that is due. Undefined where no Job is needed, or a value is missing.
+   * with each comparison that is due. Undefined where no Job is needed.
    */
   readonly run: string | undefined;
   readonly entries: SiteConfig;
@@ -60,8 +60,10 @@ const RETRY_MS = 600_000;
 /** A Job whose result was lost is repeated after this. */
 const LOST_MS = 60_000;
 
-/** Reasons by which the Job says that it could not use a value. */
-const RESULTS: ReadonlySet<string> = new Set(['KeyMissing', 'ValueInvalid', 'SetupFailed']);
+/** Reasons of values that are left out. */
+const LEFT_OUT = ['SecretMissing', 'ConfigMapMissing', 'KeyMissing', 'ValueInvalid'];
+/** Reasons of a result that holds until something changes. */
+const RESULTS: ReadonlySet<string> = new Set(['Applied', 'Restarting', 'SetupFailed', ...LEFT_OUT]);
 
 /** Keys that processes read once, at their start. */
 const READ_AT_START: ReadonlySet<string> = new Set([
@@ -89,7 +91,7 @@ export function syncConfiguration(
   const sources = sourcesOf({ ...login, siteConfig: entries }, namespace, reader, spec);
   const hash = contentHash(uid, { entries, sources, login });
   const known = isKnown(status, hash);
-  const missing = sources.find(({ problem }) => problem !== undefined);
+  const missing = sources.filter(({ problem }) => problem !== undefined);
   const isWanted = isWantedNow(resource, { hash, known, init: props.init }, reader);
   return {
     ...props,
@@ -101,8 +103,13 @@ export function syncConfiguration(
     known,
     first: !wasSet(before) && !wasReady(status),
     wasSet: before !== undefined,
-    run: isWanted && !missing ? runOf(hash, props.init, before) : undefined,
+    run: isWanted ? runOf(hash, props.init, before) : undefined,
   };
+}
+
+/** Whether a condition is of values that are left out, while all others are set. */
+export function isOfLeftOut(reason: string): boolean {
+  return LEFT_OUT.includes(reason);
 }
 
 /** Whether a Job has to set or to compare the keys. */
@@ -144,9 +151,9 @@ function entriesOf({ siteConfig }: ConfiguredResource['spec']): SiteConfig {
 
 function isKnown({ siteConfig, conditions }: ConfiguredStatus, hash: string): boolean {
   if (siteConfig?.hash !== hash) return false;
-  // Why it failed is in the condition only, which may have changed since.
+  // What was left out, or why it failed, is in the condition only, which may have changed since.
   const last = conditions?.find(({ type }) => type === CONFIGURATION_APPLIED);
-  return siteConfig.outcome === 'Applied' || RESULTS.has(last?.reason ?? '');
+  return RESULTS.has(last?.reason ?? '');
 }
 
 function wasSet(before: SiteConfigStatus | undefined): boolean {

@@ -33,31 +33,35 @@ class Refused(Exception):
         self.reason = reason
 
 
+# What is left out, by its place, such as `siteConfig[0]`.
+LeftOut = dict[str, Refused]
+
+
 def is_owned(key: str) -> bool:
     """Whether the operator itself sets the key."""
     owned = (*CONFIG_OWNED_KEYS, *CONFIG_FIELD_KEYS, *CONFIG_STATE_KEYS, *CONFIG_LOGIN_KEYS)
     return key in owned or key.startswith(CONFIG_OWNED_PREFIXES)
 
 
-def wanted_values(entries: list[Any], folder: Path) -> dict[str, Any]:
-    """Value by key. All problems are reported together, so that nothing is half applied."""
+def wanted_values(entries: list[Any], folder: Path) -> tuple[dict[str, Any], LeftOut]:
+    """Value by key. One that cannot be used keeps no other from being set."""
     values: dict[str, Any] = {}
-    problems: list[Refused] = []
-    for entry in entries:
+    left_out: LeftOut = {}
+    for index, entry in enumerate(entries):
         key = entry["key"]
         if is_owned(key):
             raise JobError("InvalidInput", f"SITE_CONFIG may not set {key}: the operator owns it")
         try:
             values[key] = entry["value"] if "value" in entry else value_of_file(entry, folder)
         except Refused as problem:
-            problems.append(problem)
-    if problems:
-        raise Refused(problems[0].reason, "; ".join(str(problem) for problem in problems))
-    return values
+            left_out[f"siteConfig[{index}]"] = problem
+    return values, left_out
 
 
 def content_of_file(entry: Entry, folder: Path) -> bytes:
     """The value that a Secret or a ConfigMap has."""
+    if "missing" in entry:
+        raise Refused(entry["reason"], entry["missing"])
     where = f"{entry['key']}: {entry['from']}"
     try:
         with open(folder / entry["file"], "rb") as file:
@@ -71,10 +75,11 @@ def content_of_file(entry: Entry, folder: Path) -> bytes:
 
 def value_of_file(entry: Entry, folder: Path) -> Any:
     """The value of a key. No error repeats any of it."""
+    content = content_of_file(entry, folder)
     where = f"{entry['key']}: {entry['from']}"
     is_json = entry["format"] == "JSON"
     try:
-        text = content_of_file(entry, folder).decode("utf-8-sig" if is_json else "utf-8")
+        text = content.decode("utf-8-sig" if is_json else "utf-8")
     except UnicodeDecodeError:
         raise Refused("ValueInvalid", f"{where} is not UTF-8 text") from None
     if text:

@@ -7,7 +7,8 @@ Environment
   REQUEST      identifies the request in the result
   SITE_NAME    the site; absent: the bench's common_site_config.json
   SITE_OWNER   with SITE_NAME: `<namespace>/<name>` of the AppSite
-  SITE_CONFIG  JSON array of {"key", "value"} and {"key", "file", "from", "format": Text|JSON}
+  SITE_CONFIG  JSON array of {"key", "value"}, {"key", "file", "from", "format": Text|JSON} and
+               {"key", "reason", "missing"}: why there is no file
   VALUES       a folder with the files of values, from Secrets and ConfigMaps
   SITE_SETUP   JSON object: the answers of the setup wizard, see setup_wizard.py; absent: none
   SITE_SSO     JSON array: identity providers, see social_logins.py; absent: none are changed
@@ -18,19 +19,22 @@ The file itself lists the keys that were set, in `app_operator_keys`: a key that
 longer wanted is deleted. `app_operator_social_logins` lists the identity providers. The file is
 replaced in one step, and not at all where nothing differs.
 
+A value that cannot be used is left out: its key, or its identity provider, stays as it is.
+
 The termination message is {"results": {REQUEST: [outcome, reason, message, [keys]]}}. The outcome
-is Changed, Unchanged or Failed; the keys are those that differed. No value is in the message.
+is Changed, Unchanged or Failed; the keys are those that differed. No value is in the message. Where
+something is left out, the places of that follow, such as "siteConfig[0]" and "sso[1]".
 """
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from atomic_files import write_json
-from configuration_values import Refused, is_owned, wanted_values
+from configuration_values import LeftOut, Refused, is_owned, wanted_values
 from job_environment import bench_dir, json_array_env, number_env, site_name_env, text_env
 from job_result import JobError, log, run_job, write_termination_message
 from operator_constants import (
@@ -56,13 +60,13 @@ from site_state import (
     site_config_lock,
     update_site_config,
 )
-from social_logins import name_of, read_values, write_logins
+from social_logins import name_of, place_of, read_values, write_logins
 
 # Key of site_config.json that lists the Social Login Keys that `sso` has written.
 LOGINS_FIELD = "app_operator_social_logins"
 
-# Outcome, reason, message, and the keys that differed.
-Result = tuple[str, str, str, list[str]]
+# Outcome, reason, message, the keys that differed, and the places of what is left out.
+Result = tuple[str, str, str, list[str], list[str]]
 
 
 # --- the file -----------------------------------------------------------------------------------
@@ -74,19 +78,20 @@ def recorded_keys(config: Mapping[str, Any]) -> list[str]:
 
 
 def merged(
-    config: Mapping[str, Any], wanted: Mapping[str, Any]
+    config: Mapping[str, Any], wanted: Mapping[str, Any], kept: Collection[str]
 ) -> tuple[dict[str, Any], list[str]]:
-    """The configuration with the wanted keys, and the keys that differed."""
+    """The configuration with the wanted keys, and the keys that differed. Kept ones stay."""
     result = {key: value for key, value in config.items() if key != CONFIG_KEYS_FIELD}
-    for key in recorded_keys(config):
-        if key not in wanted:
+    recorded = recorded_keys(config)
+    for key in recorded:
+        if key not in wanted and key not in kept:
             result.pop(key, None)
     result |= wanted
     differed = sorted(
         key for key in {*config, *result} - {CONFIG_KEYS_FIELD} if not same(key, config, result)
     )
-    if wanted:
-        result[CONFIG_KEYS_FIELD] = sorted(wanted)
+    if keys := sorted({*wanted, *(key for key in recorded if key in kept)}):
+        result[CONFIG_KEYS_FIELD] = keys
     return result, differed
 
 
@@ -126,27 +131,29 @@ def open_bench(sites: Path) -> Iterator[Path]:
         yield sites / COMMON_CONFIG_FILE
 
 
-def set_keys(wanted: Mapping[str, Any]) -> Result:
+def set_keys(wanted: Mapping[str, Any], kept: Collection[str]) -> tuple[bool, list[str]]:
+    """Writes the file where it differs. Returns whether it did, and the keys that differed."""
     sites = bench_dir() / "sites"
     is_site = bool(os.environ.get("SITE_NAME"))
     with open_site(sites, site_name_env()) if is_site else open_bench(sites) as file:
-        config, differed = merged(read_config(file), wanted)
+        config, differed = merged(read_config(file), wanted, kept)
         wrote = write_json(file, config)
     if differed:
         log(f"set in {file.name}: {', '.join(differed)}")
-    return "Changed" if wrote else "Unchanged", "", "", differed
+    return wrote, differed
 
 
 # --- the framework --------------------------------------------------------------------------------
 
 
-def prepare_first_login() -> list[str]:
+def prepare_first_login(left_out: LeftOut) -> list[str]:
     """Completes the setup wizard, and writes the identity providers. Names what differed."""
     setup, logins = (os.environ.get(name) for name in ("SITE_SETUP", "SITE_SSO"))
     if setup is None and logins is None:
         return []
     wanted = None if logins is None else json.loads(logins)
-    values = read_values(wanted or [], Path(text_env("VALUES")))
+    values, unread = read_values(wanted or [], Path(text_env("VALUES")))
+    left_out.update(unread)
     file_secrets.update(values.values())
     sites, site_name = bench_dir() / "sites", site_name_env()
     site, wait_seconds = sites / site_name, number_env("WAIT_SECONDS", 60)
@@ -157,7 +164,7 @@ def prepare_first_login() -> list[str]:
         check_framework_files(site)
         # The Social Login Keys of earlier Jobs. Code of the site can change the list.
         recorded = texts_in(read_site_config(site).get(LOGINS_FIELD))
-        names = [name_of(login) for login in wanted or []]
+        names = declared_names(wanted or [], unread, recorded)
         if wanted is not None:
             # Before they are written: one whose Job is killed is deleted with its entry.
             update_site_config(site, {LOGINS_FIELD: sorted({*recorded, *names}) or None})
@@ -165,10 +172,22 @@ def prepare_first_login() -> list[str]:
             completed = setup is not None and complete_setup(frappe, json.loads(setup))
             changed = ["setup"] if completed else []
             if wanted is not None:
-                changed += write_logins(frappe, wanted, values, recorded)
+                changed += write_logins(frappe, wanted, values, recorded, left_out)
         if wanted is not None:
+            names = declared_names(wanted, left_out, recorded)
             update_site_config(site, {LOGINS_FIELD: sorted(names) or None})
     return changed
+
+
+def declared_names(
+    logins: Sequence[Mapping[str, Any]], left_out: LeftOut, recorded: Collection[str]
+) -> list[str]:
+    """The Social Login Keys of the Job: of what is left out, those of earlier Jobs."""
+    return [
+        name_of(login)
+        for index, login in enumerate(logins)
+        if place_of(index) not in left_out or name_of(login) in recorded
+    ]
 
 
 # --- the Job ------------------------------------------------------------------------------------
@@ -176,24 +195,32 @@ def prepare_first_login() -> list[str]:
 
 def main() -> Result:
     try:
-        wanted = wanted_values(json_array_env("SITE_CONFIG"), Path(text_env("VALUES")))
-        prepared = prepare_first_login()
-        outcome, reason, message, keys = set_keys(wanted)
-        return "Changed" if prepared else outcome, reason, message, [*prepared, *keys]
+        entries = json_array_env("SITE_CONFIG")
+        wanted, left_out = wanted_values(entries, Path(text_env("VALUES")))
+        kept = {entry["key"] for entry in entries if entry["key"] not in wanted}
+        prepared = prepare_first_login(left_out)
+        wrote, keys = set_keys(wanted, kept)
     except Refused as problem:
         log(f"nothing was set: {problem.reason}: {problem}")
-        return "Failed", problem.reason, redact(str(problem)), []
+        return "Failed", problem.reason, redact(str(problem)), [], []
+    for place, problem in left_out.items():
+        log(f"left out: {place}: {problem.reason}: {problem}")
+    reason = next((problem.reason for problem in left_out.values()), "")
+    message = redact("; ".join(str(problem) for problem in left_out.values()))
+    outcome = "Changed" if prepared or wrote else "Unchanged"
+    return outcome, reason, message, [*prepared, *keys], list(left_out)
 
 
 def termination_message(request: str, result: Result) -> str:
     """The result, small enough for a termination message."""
-    outcome, reason, message, keys = result
+    outcome, reason, message, keys, left_out = result
+    places = [left_out] if left_out else []
     for length, count in ((2000, 64), (1000, 16), (500, 4), (200, 0)):
-        shown = [outcome, reason, message[:length], keys[:count]]
+        shown = [outcome, reason, message[:length], keys[:count], *places]
         text = json.dumps({"results": {request: shown}}, ensure_ascii=False)
         if len(text.encode()) <= TERMINATION_MESSAGE_BYTES:
             return text
-    return json.dumps({"results": {request: [outcome, reason, "", []]}})
+    return json.dumps({"results": {request: [outcome, reason, "", [], *places]}})
 
 
 def report_result(result: Result) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from configuration_values import Refused, content_of_file
+from configuration_values import LeftOut, Refused, content_of_file
 from desired_document import Document
 from document_writer import DocumentWriter
 from job_result import JobError
@@ -43,21 +43,31 @@ def name_of(login: Login) -> str:
     return str(login["provider"]).replace(" ", "_").replace("-", "_").lower()
 
 
-def read_values(logins: Sequence[Login], folder: Path) -> Values:
+def place_of(index: int) -> str:
+    """Where a provider stands in SITE_SSO."""
+    return f"sso[{index}]"
+
+
+def read_values(logins: Sequence[Login], folder: Path) -> tuple[Values, LeftOut]:
     """The ids and secrets of clients, by name of the document and field."""
     values: Values = {}
-    for login in logins:
-        for field, column in (("clientID", "client_id"), ("clientSecret", "client_secret")):
-            value = login.get(field) or read_value(login, field, folder)
-            values[name_of(login), column] = value
-    return values
+    left_out: LeftOut = {}
+    for index, login in enumerate(logins):
+        try:
+            for field, column in (("clientID", "client_id"), ("clientSecret", "client_secret")):
+                value = login.get(field) or read_value(login, field, folder)
+                values[name_of(login), column] = value
+        except Refused as problem:
+            left_out[place_of(index)] = problem
+    return values, left_out
 
 
 def read_value(login: Login, field: str, folder: Path) -> str:
     entry = {"key": f"sso[{login['provider']}].{field}", **login["files"][field]}
+    content = content_of_file(entry, folder)
     where = f"{entry['key']}: {entry['from']}"
     try:
-        value = secret_text(content_of_file(entry, folder), where)
+        value = secret_text(content, where)
     except JobError as error:
         raise Refused("ValueInvalid", str(error)) from None
     if value and value == value.strip():
@@ -67,26 +77,43 @@ def read_value(login: Login, field: str, folder: Path) -> str:
 
 
 def write_logins(
-    frappe: Frappe, logins: Sequence[Login], values: Values, recorded: Sequence[str]
+    frappe: Frappe,
+    logins: Sequence[Login],
+    values: Values,
+    recorded: Sequence[str],
+    left_out: LeftOut,
 ) -> list[str]:
-    """Writes the keys, and deletes the recorded ones that are not declared. Names what differed."""
+    """Writes the keys, and deletes the recorded ones that are not declared. Names what differed.
+
+    One that is left out stays as it is. One that the site refuses is left out, too.
+    """
     writer = DocumentWriter(frappe, values)
-    documents = [document_of(frappe, login) for login in logins]
-    names = {document["name"] for document in documents}
-    removed: list[Document] = [
-        {"id": name, "doctype": DOCTYPE, "name": name, "state": "absent"}
-        for name in recorded
-        if name not in names
-    ]
     changed: list[str] = []
-    for document in (*documents, *removed):
+    for index, login in enumerate(logins):
+        if place_of(index) in left_out:
+            continue
+        document = document_of(frappe, login)
         outcome, message, _ = writer.write(document)
         if outcome == "Failed":
-            where = document.get("title", document["name"])
-            raise Refused("ValueInvalid", f"sso[{where}]: {message}")
-        if outcome not in ("Unchanged", "Absent"):
+            left_out[place_of(index)] = Refused(
+                "ValueInvalid", f"sso[{login['provider']}]: {message}"
+            )
+        elif outcome != "Unchanged":
             changed.append(f"sso.{document['name']}")
+    names = {name_of(login) for login in logins}
+    for name in recorded:
+        if name not in names and removed(writer, name):
+            changed.append(f"sso.{name}")
     return changed
+
+
+def removed(writer: DocumentWriter, name: str) -> bool:
+    """Deletes a key that is not declared any more. Returns whether it was there."""
+    document: Document = {"id": name, "doctype": DOCTYPE, "name": name, "state": "absent"}
+    outcome, message, _ = writer.write(document)
+    if outcome == "Failed":
+        raise Refused("ValueInvalid", f"sso[{name}]: {message}")
+    return outcome not in ("Unchanged", "Absent")
 
 
 def document_of(frappe: Frappe, login: Login) -> Document:

@@ -39,9 +39,13 @@ interface Pod {
 const SCRIPT = { exitCode: 0, reason: 'Completed', phase: 'Succeeded' };
 
 /** Ends the next pod of the Job as the script does, and returns the run that it was for. */
-async function answer(namespace: string, before?: string): Promise<string> {
+async function answer(
+  namespace: string,
+  before?: string,
+  result: readonly unknown[] = ['Changed', '', '', ['mail_password']],
+): Promise<string> {
   const pod = await nextPod(namespace, before);
-  const results = { [envOf(pod)]: ['Changed', '', '', ['mail_password']] };
+  const results = { [envOf(pod)]: result };
   await end(namespace, pod, { ...SCRIPT, message: JSON.stringify({ results }) });
   return envOf(pod);
 }
@@ -87,12 +91,23 @@ function jobGone(namespace: string): Promise<unknown> {
   );
 }
 
-function envOf({ spec }: Pod): string {
-  return spec.containers[0]?.env.find(({ name }) => name === 'REQUEST')?.value ?? '';
+function envOf({ spec }: Pod, variable = 'REQUEST'): string {
+  return spec.containers[0]?.env.find(({ name }) => name === variable)?.value ?? '';
 }
 
+/** As the script answers where the Secret of the second entry does not exist. */
+async function leaveOut(namespace: string): Promise<string> {
+  const given = envOf(await nextPod(namespace), 'SITE_CONFIG');
+  const [, entry] = JSON.parse(given) as readonly { reason?: string; missing?: string }[];
+  const { reason, missing } = entry ?? {};
+  return answer(namespace, undefined, ['Changed', reason, missing, ['allow_cors'], ['siteConfig[1]']]); // prettier-ignore
+}
+
+const LEFT_OUT =
+  /^spec\.siteConfig\[1\]\.valueFrom\.secretKeyRef\.name: there is no Secret "mail" in namespace \S+; create it; all else is set$/;
+
 describe('the configuration of a site', () => {
-  test('waits for its Secret, is applied when it arrives and when it changes, and then no more', async () => {
+  test('is applied without an entry whose Secret is missing, with it when it arrives and when it changes, and then no more', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(
       namespace,
@@ -101,24 +116,23 @@ describe('the configuration of a site', () => {
     );
     await cluster.ready('AppSite', namespace, 'shop');
     await cluster.patch('AppSite', namespace, 'shop', { spec: { siteConfig: MAIL } });
+    const without = await leaveOut(namespace);
     const waiting = await cluster.becomes('AppSite', namespace, 'shop', {
       what: 'names the Secret',
       check: (site) => stateOf(site) === 'False SecretMissing',
     });
-    assert.match(
-      conditionOf(waiting, 'ConfigurationApplied')?.message ?? '',
-      /^spec\.siteConfig\[1\]\.valueFrom\.secretKeyRef\.name: there is no Secret "mail"/,
-    );
+    assert.match(conditionOf(waiting, 'ConfigurationApplied')?.message ?? '', LEFT_OUT);
     assert.equal(conditionOf(waiting, 'Ready')?.status, 'True', 'it keeps what it has');
-    assert.equal(await cluster.get('Job', namespace, 'shop-configuration'), undefined);
+    assert.deepEqual(at(waiting, 'status.siteConfig.keys'), ['allow_cors']);
+    await jobGone(namespace);
 
     await cluster.apply(namespace, aSecret('mail', { password: 'one' }));
-    await nextPod(namespace);
+    await nextPod(namespace, without);
     const job = JSON.stringify(await cluster.get('Job', namespace, 'shop-configuration'));
     assert.doesNotMatch(job, /"(one|two)"|b25l|dHdv/, 'no value of the Secret');
     const during = await cluster.the('AppSite', namespace, 'shop');
     assert.equal(conditionOf(during, 'Ready')?.status, 'True', 'it is open meanwhile');
-    const first = await answer(namespace);
+    const first = await answer(namespace, without);
     const applied = await cluster.becomes('AppSite', namespace, 'shop', isApplied);
     await jobGone(namespace);
 
@@ -139,6 +153,36 @@ describe('the configuration of a site', () => {
       writes.filter((write) => /shop-configuration|appsites\/shop/.test(write)),
       [],
     );
+  });
+
+  test('of a new site starts it without an entry whose Secret is missing', async () => {
+    const namespace = await cluster.namespace();
+    const spec = { bench: 'bench', workloads: 'Shared', siteConfig: MAIL };
+    await cluster.apply(namespace, aBench('bench'), aSite('shop', spec));
+    const without = await leaveOut(namespace);
+    const site = await cluster.ready('AppSite', namespace, 'shop');
+    assert.match(conditionOf(site, 'ConfigurationApplied')?.message ?? '', LEFT_OUT);
+    await cluster.apply(namespace, aSecret('mail', { password: 'one' }));
+    await answer(namespace, without);
+    await cluster.becomes('AppSite', namespace, 'shop', isApplied);
+  });
+
+  test('of a new site keeps it closed without a key that encrypts', async () => {
+    const namespace = await cluster.namespace();
+    const secretKeyRef = { name: 'mail', key: 'password' };
+    const siteConfig = [MAIL[0], { key: 'backup_encryption_key', valueFrom: { secretKeyRef } }];
+    const spec = { bench: 'bench', workloads: 'Shared', siteConfig };
+    await cluster.apply(namespace, aBench('bench'), aSite('shop', spec));
+    const without = await leaveOut(namespace);
+    await cluster.becomes('AppSite', namespace, 'shop', {
+      what: 'is not Ready, and names the Secret',
+      check: (site) =>
+        conditionOf(site, 'Ready')?.message.includes('there is no Secret "mail"') === true &&
+        conditionOf(site, 'ConfigurationApplied')?.message.endsWith('do not start without it') === true, // prettier-ignore
+    });
+    await cluster.apply(namespace, aSecret('mail', { password: 'one' }));
+    await answer(namespace, without);
+    await cluster.ready('AppSite', namespace, 'shop');
   });
 
   test('of a closed site is tried again, with the cause in the condition', async () => {

@@ -39,9 +39,14 @@ interface Entry {
   readonly value?: unknown;
   /** Content of the Secret's key; null: the key does not exist. */
   readonly secret?: string | null;
+  /** Why there is no file: the Secret does not exist. */
+  readonly missing?: string;
   readonly format?: 'Text' | 'JSON';
 }
-type Outcome = readonly [outcome: string, reason: string, message: string, keys: readonly string[]];
+type Outcome = readonly [
+  ...[outcome: string, reason: string, message: string, keys: readonly string[]],
+  leftOut?: readonly string[],
+];
 
 /** The Job, as its pod runs it. */
 async function configure(
@@ -50,7 +55,8 @@ async function configure(
   env: Env = {},
 ): Promise<ScriptResult & { readonly outcome: Outcome | undefined }> {
   const values = temporaryDirectory();
-  const config = entries.map(({ key, value, secret, format = 'Text' }, index) => {
+  const config = entries.map(({ key, value, secret, missing, format = 'Text' }, index) => {
+    if (missing !== undefined) return { key, reason: 'SecretMissing', missing };
     if (secret === undefined) return { key, value };
     if (secret !== null) writeFileSync(join(values, String(index)), secret);
     return { key, file: String(index), from: `key "k" of Secret "mail"`, format };
@@ -128,21 +134,33 @@ describe('site_configuration.py', needsStandIn('mariadbd', 'redis-server', 'pyth
     assert.equal('allow_cors' in left || 'mail_password' in left, false);
   });
 
-  it('changes nothing where a key or a value of the Secret cannot be used', async () => {
+  it('leaves out what cannot be used, which stays as it is, and sets all else', async () => {
     const site = await made();
-    const before = readFileSync(site.path('site_config.json'), 'utf8');
     const literal = { key: 'a', value: 1 };
-    const missing = await set(site, literal, { key: 'b', secret: null });
+    const missing = await set(site, { key: 'b', secret: null }, literal);
     assert.deepEqual(missing.outcome, [
-      'Failed',
-      'KeyMissing',
-      'b: key "k" of Secret "mail" does not exist; add the key',
-      [],
+      ...['Changed', 'KeyMissing', 'b: key "k" of Secret "mail" does not exist; add the key'],
+      ...[['a'], ['siteConfig[0]']],
     ]);
-    const broken = await set(site, literal, { key: 'b', secret: '{"x": hunter2}', format: 'JSON' });
-    assert.deepEqual(broken.outcome?.slice(0, 2), ['Failed', 'ValueInvalid']);
+    const keys = (): unknown[] => ['a', 'b', KEYS].map((key) => site.json('site_config.json')[key]);
+    assert.deepEqual(keys(), [1, undefined, ['a']]);
+    assert.deepEqual((await set(site, { key: 'b', secret: 'B' }, literal)).outcome?.[3], ['b']);
+    const broken = await set(
+      site,
+      { key: 'b', secret: '{"x": hunter2}', format: 'JSON' },
+      { key: 'a', value: 2 },
+      { key: 'c', missing: 'there is no Secret "c"' },
+    );
+    assert.deepEqual(broken.outcome, [
+      ...['Changed', 'ValueInvalid'],
+      'b: key "k" of Secret "mail" is not JSON, which its format says; there is no Secret "c"',
+      ...[['a'], ['siteConfig[0]', 'siteConfig[2]']],
+    ]);
     assert.doesNotMatch(broken.output + broken.terminationMessage, /hunter2/);
-    assert.equal(readFileSync(site.path('site_config.json'), 'utf8'), before);
+    assert.deepEqual(keys(), [2, 'B', ['a', 'b']]);
+    // It is still the operator's: removed with its entry.
+    assert.deepEqual((await set(site, literal)).outcome?.[3], ['a', 'b']);
+    assert.deepEqual(keys(), [1, undefined, ['a']]);
   });
 
   it('takes no site that does not exist, is another owner’s, or has a link for its file', async () => {

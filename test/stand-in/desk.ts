@@ -8,8 +8,11 @@ import { type Answer, type Env, get, temporaryDirectory } from '../jobs/servers.
 import { type Boot, bootIn, tokenIn } from '../support/desk-page.js';
 import type { Site, Stack, Web } from './fixture.js';
 
-/** Outcome, reason, message, and the keys that differed. */
-export type ConfigurationResult = readonly [string, string, string, readonly string[]];
+/** Outcome, reason, message, the keys that differed, and what is left out. */
+export type ConfigurationResult = readonly [
+  ...[string, string, string, readonly string[]],
+  (readonly string[])?,
+];
 
 export interface FirstLoginSpec {
   readonly setup?: SiteSetup;
@@ -33,7 +36,7 @@ export async function configureLogin(
   const env: Env = {
     ...{ SITE_NAME, SITE_OWNER, REQUEST: 'r', VALUES: values, SITE_CONFIG: '[]' },
     ...(setup ? { SITE_SETUP: JSON.stringify(setup) } : {}),
-    ...(sso ? { SITE_SSO: JSON.stringify(sso.map(loginContent)) } : {}),
+    ...(sso ? { SITE_SSO: JSON.stringify(sso.map((login, index) => loginContent(login, index))) } : {}),
   };
   const run = await stack.bench.script('site_configuration.py', env);
   assert.equal(run.code, 0, run.output);

@@ -162,7 +162,7 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
 
     const siteConfig = () => documents.stack.bench.json(documents.site.name, 'site_config.json');
 
-    it('refuses secrets that cannot be used, without their values', async () => {
+    it('leaves out a provider whose secret cannot be used, without its value', async () => {
       const cases: readonly (readonly [Readonly<Record<string, string>>, string, string])[] = [
         [{}, 'KeyMissing', 'does not exist; add the key'],
         [{ secret: '' }, 'ValueInvalid', 'is empty'],
@@ -172,10 +172,19 @@ for (const version of [VERSIONS.second, VERSIONS.next]) {
       for (const [secrets, reason, words] of cases) {
         const where = 'sso[Keycloak].clientSecret: key "secret" of Secret "idp"';
         assert.deepEqual(await configure({ sso: [KEYCLOAK] }, secrets), [
-          ...['Failed', reason, `${where} ${words}`],
-          [],
+          ...['Unchanged', reason, `${where} ${words}`],
+          ...[[], ['sso[0]']],
         ]);
       }
+      const github = { ...KEYCLOAK, provider: 'GitHub', clientSecret: ref('other') };
+      const secrets = { id: 'own-client', secret: SECRET };
+      const names = () => documents.sql('SELECT `name` FROM `tabSocial Login Key`');
+      const [, , , keys, places] = await configure({ sso: [github, KEYCLOAK] }, secrets);
+      assert.deepEqual([keys, places, names()], [['sso.keycloak'], ['sso[0]'], 'keycloak']);
+      // One that was written stays as it is while its secret is missing.
+      assert.deepEqual((await configure({ sso: [KEYCLOAK] }, {}))[4], ['sso[0]']);
+      assert.deepEqual([names(), siteConfig()['app_operator_social_logins']], ['keycloak', ['keycloak']]); // prettier-ignore
+      assert.deepEqual((await configure({ sso: [] }))[3], ['sso.keycloak']);
     });
 
     const SALES: Wanted = workspace('Sales Floor', {

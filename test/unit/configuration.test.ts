@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Chart } from 'cdk8s';
 import {
+  configurationBlock,
   evaluateConfiguration,
   parsedResult,
   type ConfigurationResult,
@@ -108,13 +109,27 @@ function requestOf(sync: ConfigurationSync | undefined): string {
 
 /** A Job that has ended, with a message as the script writes it. */
 function aRun(run: string, result: Partial<ConfigurationResult> = {}): JobRun {
-  const { outcome = 'Changed', reason = '', message = '', keys = [], time = TIME } = result;
+  const {
+    outcome = 'Changed',
+    reason = '',
+    message = '',
+    keys = [],
+    leftOut,
+    time = TIME,
+  } = result;
+  const places = leftOut ? [leftOut] : [];
   return {
     ...{ name: 'shop-configuration', uid: 'j', state: 'Succeeded', run, exitCode: 0 },
     ...{ startTime: time, completionTime: time },
-    message: JSON.stringify({ results: { [run]: [outcome, reason, message, keys] } }),
+    message: JSON.stringify({ results: { [run]: [outcome, reason, message, keys, ...places] } }),
   };
 }
+
+/** As the script answers where the Secret does not exist. */
+const LEFT_OUT = {
+  ...{ reason: 'SecretMissing', message: 'no Secret "mail"', keys: ['a'] },
+  leftOut: ['siteConfig[1]'],
+};
 
 const isWanted = ({ sync }: ReturnType<typeof reconciled>): boolean => sync?.run !== undefined;
 
@@ -185,7 +200,7 @@ suite('entries that only the operator can refuse are left out by name: they', ()
     assert.deepEqual(usableEntries(siteConfig), FROM_SECRET);
     const { sync } = reconciled(aSite(siteConfig), { objects: [] });
     assert.deepEqual(sync?.entries, FROM_SECRET);
-    assert.equal(sync.missing?.path, 'spec.siteConfig[2].valueFrom.secretKeyRef.name');
+    assert.equal(sync.missing[0]?.path, 'spec.siteConfig[2].valueFrom.secretKeyRef.name');
   });
   test('are none of false, zero, nothing and empty text', () => {
     const values = [false, 0, '', [], {}, { a: null }];
@@ -206,7 +221,7 @@ suite('warnings name', () => {
   test('a Secret that does not exist', () => {
     assert.deepEqual(warnings(FROM_SECRET, SECRET), []);
     assert.deepEqual(warnings(FROM_SECRET), [
-      'spec.siteConfig[1].valueFrom.secretKeyRef.name: there is no Secret "mail" in namespace default; the keys are set when it exists',
+      'spec.siteConfig[1].valueFrom.secretKeyRef.name: there is no Secret "mail" in namespace default; it is left out until that exists',
     ]);
   });
 });
@@ -220,14 +235,24 @@ suite('the request of a site', () => {
     const { condition } = reconciled(aSite(FROM_SECRET), { pending: true });
     assert.equal(condition, 'False Applying: waiting for Job shop-init to set the keys of site_config.json'); // prettier-ignore
   });
-  test('waits for the Secret, and changes nothing until then', () => {
-    const waits = reconciled(aSite(FROM_SECRET), { objects: [] });
-    const { condition } = waits;
-    assert.equal(isWanted(waits), false);
-    assert.equal(
-      condition,
-      'False SecretMissing: spec.siteConfig[1].valueFrom.secretKeyRef.name: there is no Secret "mail" in namespace default; create it',
-    );
+  test('leaves out the entry whose Secret does not exist, until it does', () => {
+    const site = aSite(FROM_SECRET);
+    const without = { objects: [] };
+    const leftOut = done(site, LEFT_OUT, without);
+    assert.equal(leftOut.condition, 'False SecretMissing: no Secret "mail"; all else is set');
+    assert.deepEqual(statusAfter(leftOut).siteConfig?.keys, ['a']);
+    const again = aSite(FROM_SECRET, statusAfter(leftOut));
+    const later = reconciled(again, without);
+    assert.deepEqual([isWanted(later), later.condition], [false, leftOut.condition]);
+    assert.deepEqual(later.fields, leftOut.fields);
+    assert.ok(isWanted(reconciled(again)), 'the Secret exists');
+    const lost = { ...statusAfter(leftOut), conditions: [] };
+    assert.ok(isWanted(reconciled(aSite(FROM_SECRET, lost), without)), 'a lost condition');
+  });
+  test('keeps a key whose Secret was deleted among the keys', () => {
+    const status = statusAfter(done(aSite(FROM_SECRET)));
+    const without = done(aSite(FROM_SECRET, status), LEFT_OUT, { objects: [] });
+    assert.deepEqual(statusAfter(without).siteConfig?.keys, ['a', 'b']);
   });
   test('is there until its result is, and not again', () => {
     const site = aSite(FROM_SECRET);
@@ -268,10 +293,10 @@ suite('the request of a site', () => {
     const before = statusAfter(done(aSite(FROM_SECRET)));
     const failed = done(
       aSite(FROM_SECRET, before),
-      { outcome: 'Failed', reason: 'KeyMissing', message: 'b: key "k" of Secret "mail" …' },
+      { outcome: 'Failed', reason: 'ValueInvalid', message: 'setup.country: "x" …' },
       { objects: [aSecret('2')] },
     );
-    assert.match(failed.condition ?? '', /^False KeyMissing: b: key "k" .*; no key was changed$/);
+    assert.match(failed.condition ?? '', /^False ValueInvalid: setup.*; no key was changed$/);
     assert.deepEqual(statusAfter(failed).siteConfig?.keys, ['a', 'b']);
     const later = reconciled(aSite(FROM_SECRET, statusAfter(failed)), { objects: [aSecret('2')] });
     assert.deepEqual([Number(isWanted(later)), later.condition], [0, failed.condition]);
@@ -292,12 +317,41 @@ suite('a site that was never ready', () => {
   const begun = aSite(FROM_SECRET, { phase: 'Provisioning' });
   test('waits for its keys', () => {
     assert.match(reconciled(begun).notReady ?? '', /^waiting for Job shop-configuration/);
-    assert.match(reconciled(begun, { objects: [] }).notReady ?? '', /there is no Secret "mail"/);
     assert.equal(reconciled(begun, { pending: true }).notReady, undefined);
     assert.equal(done(begun).notReady, undefined);
   });
+  test('begins without an entry that is left out, also where there is no other', () => {
+    for (const entries of [FROM_SECRET, FROM_SECRET.slice(1)]) {
+      const site = aSite(entries, { phase: 'Provisioning' });
+      const leftOut = { ...LEFT_OUT, leftOut: [`siteConfig[${entries.length - 1}]`] };
+      const status = {
+        ...statusAfter(done(site, leftOut, { objects: [] })),
+        phase: 'Provisioning',
+      };
+      const { sync, notReady } = reconciled(aSite(entries, status), { objects: [] });
+      assert.deepEqual([sync?.first, notReady], [false, undefined]);
+      assert.equal(configurationBlock(sync), undefined);
+    }
+  });
+  test('waits for a key that encrypts what it would write', () => {
+    const secretKeyRef = { name: 'mail', key: 'k' };
+    const key = 'backup_encryption_key';
+    const entries: SiteConfig = [{ key, valueFrom: { secretKeyRef, format: 'Text' } }];
+    const site = aSite(entries, { phase: 'Provisioning' });
+    const without = { objects: [] };
+    assert.match(
+      configurationBlock(reconciled(site, without).sync) ?? '',
+      /there is no Secret "mail"/,
+    );
+    const leftOut = done(site, { ...LEFT_OUT, leftOut: ['siteConfig[0]'] }, without);
+    assert.equal(leftOut.condition, 'False SecretMissing: no Secret "mail"; the processes do not start without it'); // prettier-ignore
+    const waiting = { ...statusAfter(leftOut), phase: 'Provisioning' };
+    assert.match(reconciled(aSite(entries, waiting), without).notReady ?? '', /^no Secret "mail"/);
+    const open = done(aSite(entries), { ...LEFT_OUT, leftOut: ['siteConfig[0]'] }, without);
+    assert.match(open.condition ?? '', /; all else is set$/, 'one that runs runs on');
+  });
   test('waits on after a failure', () => {
-    const failed = done(begun, { outcome: 'Failed', reason: 'KeyMissing', message: 'm' });
+    const failed = done(begun, { outcome: 'Failed', reason: 'SetupFailed', message: 'm' });
     const status = { ...statusAfter(failed), phase: 'Provisioning' };
     assert.match(reconciled(aSite(FROM_SECRET, status)).notReady ?? '', /^m; no key was changed/);
   });
@@ -362,6 +416,18 @@ suite('the Job', () => {
       ],
     });
   });
+  test('gets the reason in place of a value whose object does not exist', () => {
+    const { sync } = reconciled(aSite(FROM_SECRET), { objects: [] });
+    const [stage] = synthesize((scope, id) => {
+      const chart = new Chart(scope, id, { disableResourceNameHashes: true });
+      const model = benchModel(bench as never, reader);
+      addConfigurationJob(chart, { bench: model, owner: site, configuration: sync, env: [] });
+      return chart;
+    });
+    const env = JSON.stringify(stage?.objects);
+    assert.ok(env.includes('\\"reason\\":\\"SecretMissing\\"'), env);
+    assert.ok(env.includes('there is no Secret \\\\\\"mail'), env);
+  });
   test('gets no `$` that the kubelet expands', () => {
     const env = new Map(pod?.containers[0]?.env.map(({ name, value }) => [name, value]));
     const text = env.get('SITE_CONFIG') ?? '';
@@ -386,13 +452,18 @@ suite('the message of the Job', () => {
   test('has the result of its run', () => {
     const message = '{"results":{"id":["Failed","KeyMissing","m",[]]}}';
     assert.deepEqual(parsedResult('id', message, TIME), {
-      ...{ outcome: 'Failed', reason: 'KeyMissing', message: 'm', keys: [], time: TIME },
+      ...{ outcome: 'Failed', reason: 'KeyMissing', message: 'm', keys: [], leftOut: [], time: TIME }, // prettier-ignore
     });
+  });
+  test('names the places of what is left out', () => {
+    const message =
+      '{"results":{"id":["Changed","KeyMissing","m",["a"],["siteConfig[1]","sso[0]","x"]]}}';
+    assert.deepEqual(parsedResult('id', message, TIME).leftOut, ['siteConfig[1]', 'sso[0]']);
   });
   for (const lost of [undefined, '', 'Killed', '{"results":{"other":["Changed","","",[]]}}']) {
     test(`that is lost is no success: ${lost ?? 'no pod'}`, () => {
       assert.deepEqual(parsedResult('id', lost, TIME), {
-        ...{ outcome: 'Failed', reason: 'JobFailed', keys: [], time: TIME },
+        ...{ outcome: 'Failed', reason: 'JobFailed', keys: [], leftOut: [], time: TIME },
         message: 'its termination message is missing or has no result; it is tried again',
       });
     });

@@ -6,8 +6,11 @@ import type { JobRun } from '../../constructs/kit/kind.js';
 import {
   firstLoginOf,
   ignoredLogins,
+  loginContent,
+  loginFiles,
   setupProblems,
 } from '../../constructs/configuration/first-login.js';
+import { missingText } from '../../constructs/configuration/sources.js';
 import { syncConfiguration } from '../../constructs/configuration/sync.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
@@ -101,11 +104,17 @@ suite('the first login', () => {
     const { said } = answered(aSite({ setup: SETUP }), failed);
     assert.equal(said, 'SetupFailed: setup: x; no key was changed');
   });
-  test('waits for a Secret that does not exist', () => {
-    const { said, sync } = reconciled(aSite({ sso: [login('Google')] }), []);
-    const path = 'spec.sso[0].clientSecret.secretKeyRef.name';
-    const expected = `SecretMissing: ${path}: there is no Secret "idp" in namespace default; create it`;
-    assert.deepEqual([said, sync?.run], [expected, undefined]);
+  test('does not wait for a Secret that does not exist, and names it to the Job', () => {
+    const { sync } = reconciled(aSite({ sso: [login('Google')] }), []);
+    assert.ok(sync?.run);
+    const [source] = sync.missing;
+    assert.ok(source);
+    assert.equal(source.value, loginFiles(sync.login?.sso)[0]?.value);
+    assert.equal(
+      missingText(source),
+      'spec.sso[0].clientSecret.secretKeyRef.name: there is no Secret "idp" in namespace default; create it',
+    );
+    assert.match(JSON.stringify(loginContent(login('Google'), 0, () => ({ missing: 'm' }))), /"clientSecret":{"missing":"m"}/); // prettier-ignore
   });
   test('is requested again when the Secret or the spec changes', () => {
     const site = aSite({ sso: [login('Google')] });
@@ -155,6 +164,6 @@ suite('a first login is refused, and a provider left out', () => {
     const site = aSite({ sso: [login('Google', 'b-db-root'), login('GitHub')] });
     assert.deepEqual(firstLoginOf(site)?.sso, [login('GitHub')]);
     const { sync } = reconciled(site, []);
-    assert.equal(sync?.missing?.path, 'spec.sso[1].clientSecret.secretKeyRef.name');
+    assert.equal(sync?.missing[0]?.path, 'spec.sso[1].clientSecret.secretKeyRef.name');
   });
 });

@@ -68,7 +68,13 @@ function socialLogins(
 ): readonly string[] | undefined {
   const before = status?.socialLogins;
   if (!result) return before;
-  const wanted = (configuration?.login?.sso ?? []).map(({ provider }) => provider).sort();
+  const wanted = (configuration?.login?.sso ?? [])
+    .filter(
+      ({ provider }, index) =>
+        before?.includes(provider) || !result.leftOut.includes(`sso[${index}]`),
+    )
+    .map(({ provider }) => provider)
+    .sort();
   const failed = result.outcome === 'Failed';
   const present = failed ? [...new Set([...(before ?? []), ...wanted])].sort() : wanted;
   return present.length === 0 ? undefined : present;
