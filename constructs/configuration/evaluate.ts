@@ -62,7 +62,7 @@ const KEY = /^[\w.-]{1,255}$/;
 const MAX_KEYS = 128;
 const PLACE = /^(siteConfig|sso)\[\d{1,3}\]$/;
 /** Without such a key the framework makes one, and what it encrypts with it is lost with the next. */
-const ENCRYPTS = /(^|_)encryption_key$/;
+const ENCRYPTS = /encryption_key$/;
 
 /** What the declared keys add to a status. */
 export function evaluateConfiguration<R extends ConfiguredResource, F>(
@@ -183,12 +183,26 @@ function ended(context: Context, result: ConfigurationResult): Evaluated {
   }
   const { reason, message } = result;
   if (reason !== undefined && lacksEncryption(sync, result)) {
-    const condition = notApplied(reason, `${message}; the processes do not start without it`);
+    const condition = leftOut(reason, `${message}; the processes do not start without it`);
     return { condition, status: failedStatus(context, result) };
   }
   const status = appliedStatus(context, result);
   if (reason === undefined) return { condition: applied(context, status), status };
-  return { condition: notApplied(reason, `${message}; all else is set`), status };
+  return { condition: leftOut(reason, `${message}; all else is set`), status };
+}
+
+/** The condition of values that are left out. */
+function leftOut(reason: string, message: string): ConditionResult {
+  switch (reason) {
+    case 'SecretMissing':
+      return notApplied('SecretMissing', message);
+    case 'ConfigMapMissing':
+      return notApplied('ConfigMapMissing', message);
+    case 'KeyMissing':
+      return notApplied('KeyMissing', message);
+    default:
+      return notApplied('ValueInvalid', message);
+  }
 }
 
 /** Whether a resource would run for the first time without a key that encrypts what it writes. */

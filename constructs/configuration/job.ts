@@ -88,7 +88,9 @@ function contentOf(
 /** Why the script cannot have a value: its Secret or ConfigMap does not exist. */
 function missingContent(value: string, { missing }: ConfigurationSync) {
   const source = missing.find((one) => one.value === value);
-  return source && { reason: `${source.kind}Missing`, missing: missingText(source) };
+  if (!source) return undefined;
+  const reason = source.kind === 'Secret' ? 'SecretMissing' : 'ConfigMapMissing';
+  return { reason, missing: missingText(source) };
 }
 
 /** The value as a file. The script names what is missing; without `optional` the pod would wait. */

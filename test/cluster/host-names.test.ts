@@ -142,7 +142,7 @@ describe('a host name that the operator has recorded', () => {
   });
 
   test('refuses a site of another namespace that has no other name', async () => {
-    const thief = aSite('thief', { bench: 'b', domain: ALIAS, ...WITH_INGRESS });
+    const thief = aSite('thief', { bench: 'b', domain: HOST, ...WITH_INGRESS });
     await cluster.apply(tenant, thief);
     await cluster.becomes('AppSite', tenant, 'thief', {
       what: 'is Stalled: its host name is taken',
