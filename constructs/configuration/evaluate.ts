@@ -62,7 +62,7 @@ const KEY = /^[\w.-]{1,255}$/;
 const MAX_KEYS = 128;
 const PLACE = /^(siteConfig|sso)\[\d{1,3}\]$/;
 /** Without such a key the framework makes one, and what it encrypts with it is lost with the next. */
-const ENCRYPTS = /encryption_key$/;
+const ENCRYPTS = 'encryption_key';
 
 /** What the declared keys add to a status. */
 export function evaluateConfiguration<R extends ConfiguredResource, F>(
@@ -89,7 +89,7 @@ export function evaluateConfiguration<R extends ConfiguredResource, F>(
 /** Why the workloads of a resource that was never ready do not start yet. */
 export function configurationBlock(sync: ConfigurationSync | undefined): string | undefined {
   if (!sync?.first) return undefined;
-  const needed = sync.missing.find(({ value }) => ENCRYPTS.test(value));
+  const needed = sync.missing.find(({ value }) => value.endsWith(ENCRYPTS));
   return needed ? missingText(needed) : `waiting for Job ${sync.job}`;
 }
 
@@ -209,7 +209,7 @@ function leftOut(reason: string, message: string): ConditionResult {
 function lacksEncryption({ first, entries }: ConfigurationSync, { leftOut }: ConfigurationResult) {
   return (
     first &&
-    entries.some(({ key }, index) => ENCRYPTS.test(key) && leftOut.includes(placeOf(index)))
+    entries.some(({ key }, index) => key.endsWith(ENCRYPTS) && leftOut.includes(placeOf(index)))
   );
 }
 

@@ -36,7 +36,9 @@ export async function configureLogin(
   const env: Env = {
     ...{ SITE_NAME, SITE_OWNER, REQUEST: 'r', VALUES: values, SITE_CONFIG: '[]' },
     ...(setup ? { SITE_SETUP: JSON.stringify(setup) } : {}),
-    ...(sso ? { SITE_SSO: JSON.stringify(sso.map((login, index) => loginContent(login, index))) } : {}),
+    ...(sso
+      ? { SITE_SSO: JSON.stringify(sso.map((login, index) => loginContent(login, index))) }
+      : {}),
   };
   const run = await stack.bench.script('site_configuration.py', env);
   assert.equal(run.code, 0, run.output);
