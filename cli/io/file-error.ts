@@ -1,4 +1,5 @@
-import { getSystemErrorMessage } from 'node:util';
+// A named import that an old Node.js lacks would end the process before its version is checked.
+import util from 'node:util';
 
 /** Whether the file system reports an error: a missing file, a full disk. */
 export function isFileError(error: unknown): error is NodeJS.ErrnoException {
@@ -14,5 +15,5 @@ export function fileErrorReason(error: unknown): string {
   if (code === undefined || errno === undefined) return message;
   return code === 'ENOENT'
     ? 'no such file or directory'
-    : `${getSystemErrorMessage(errno)} (${code})`;
+    : `${util.getSystemErrorMessage(errno)} (${code})`;
 }

@@ -108,7 +108,7 @@ describe('Prometheus', needs(...servers), () => {
         const [total] = await stack.query(`app_operator_resource_total{resource_type="${type}"}`);
         assert.equal(total?.value[1], type === 'appbench' ? '1' : '3');
       }
-      const jobs = await stack.query('app_operator_job_status{job_name="b-init",status="Succeeded"}'); // prettier-ignore
+      const jobs = await stack.query(`app_operator_job_status{job_name="${BENCH}-init",status="Succeeded"}`); // prettier-ignore
       assert.equal(jobs.length, 1);
       return true;
     });
