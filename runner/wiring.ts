@@ -65,9 +65,11 @@ class Enqueuer {
   readonly #byName = new Map<string, Pick<Controller, 'enqueue'>>();
 
   /** @param dependent `<name of the controller>/<namespace>/<name>` */
-  readonly enqueue: Enqueue = (dependent, urgency) => {
+  readonly enqueue: Enqueue = (dependent, urgency, cause) => {
     const slash = dependent.indexOf('/');
-    this.#byName.get(dependent.slice(0, slash))?.enqueue(dependent.slice(slash + 1), urgency);
+    this.#byName
+      .get(dependent.slice(0, slash))
+      ?.enqueue(dependent.slice(slash + 1), urgency, cause);
   };
 
   register(name: string, controller: Pick<Controller, 'enqueue'>): void {
@@ -116,7 +118,7 @@ export function wire(
   });
   const probes = config.siteCheck
     ? new ProbeManager({
-        enqueue: (owner) => enqueuer.enqueue(owner, 'now'),
+        enqueue: (owner) => enqueuer.enqueue(owner, 'now', 'probe'),
         monotonic,
         random: Math.random,
       })
@@ -163,9 +165,14 @@ function buildCaches(
     onInvalid,
     now: Date.now,
   });
-  const onChild = (owner: string, before: Child | undefined, after: Child | undefined): void => {
+  const onChild = (
+    owner: string,
+    before: Child | undefined,
+    after: Child | undefined,
+    isOwn: boolean,
+  ): void => {
     countJob(metrics, before, after);
-    enqueue(owner, 'now');
+    if (!isOwn) enqueue(owner, 'next', causeOf(before, after));
   };
   const children = new ChildCache(metadataKeys, onChild, onInvalid, {
     batches: new Set(batches.map(({ name }) => name)),
@@ -212,13 +219,19 @@ function buildStores(
         metrics.resources(kind, namespace, count);
       },
       enqueue: (key) => {
-        enqueue(joined(kind, key), 'now');
-        for (const { name } of batchesOfKind) enqueue(joined(name, key), 'soon');
+        enqueue(joined(kind, key), 'now', kind);
+        for (const { name } of batchesOfKind) enqueue(joined(name, key), 'soon', kind);
       },
     });
     return [kind, store] as const;
   });
   return new Map(stores);
+}
+
+/** `Deployment changed` */
+function causeOf(before: Child | undefined, after: Child | undefined): string {
+  const change = !before ? 'created' : after ? 'changed' : 'deleted';
+  return `${(after ?? before)?.kind.kind ?? ''} ${change}`;
 }
 
 interface ControllerInputs extends Caches {
@@ -251,13 +264,17 @@ function buildControllers(
           },
           validate: (resource) =>
             admit(kind.definition, resource, { group, isStored: true }).problems,
-          remember: (object) => {
-            stores.get(kind.definition.kind)?.remember(object);
-          },
+          write: (key, write) => storeOf(stores, kind).write(key, write),
         }),
     ),
     batches: batches.map((batch) => new BatchController({ ...shared, batch })),
   };
+}
+
+function storeOf(stores: Caches['stores'], { definition: { kind } }: AnyKind): ResourceStore {
+  const store = stores.get(kind);
+  if (!store) throw new Error(`${kind}: has no store`);
+  return store;
 }
 
 /** What all controllers share. */

@@ -31,6 +31,8 @@ export interface Usage {
   readonly calls: Readonly<Record<string, number>>;
   /** Synthesized child objects, applied or not. */
   readonly synthesized: number;
+  /** Reconciles, by controller and cause: `AppSite: Deployment changed`. */
+  readonly passes: Readonly<Record<string, number>>;
   /** Bytes allocated on V8's heap, as of the last garbage collection; 0 if they are not counted. */
   readonly allocated: number;
 }
@@ -143,7 +145,13 @@ export class OperatorProcess {
     const synthesized = [
       ...exposition.matchAll(/^app_operator_synthesized_objects_total\{.*\} (\d+)$/gm),
     ].reduce((sum, [, count]) => sum + Number(count), 0);
-    return { cpu, calls, synthesized, allocated: this.allocated() };
+    const passes: Record<string, number> = {};
+    for (const [, controller = '', cause = '', count = '0'] of exposition.matchAll(
+      /^app_operator_reconcile_causes_total\{controller="([^"]+)",cause="([^"]+)"\} (\d+)$/gm,
+    )) {
+      passes[`${controller}: ${cause}`] = Number(count);
+    }
+    return { cpu, calls, synthesized, passes, allocated: this.allocated() };
   }
 
   /** The most memory that it has had, in MiB. */
@@ -194,14 +202,19 @@ function endedEarly({ exitCode, signalCode }: ChildProcess, log: string): Error 
 
 /** What was used between two moments. */
 export function usageBetween(a: Usage, b: Usage): Usage {
-  const verbs = [...new Set([...Object.keys(a.calls), ...Object.keys(b.calls)])].sort();
-  const calls = verbs.map((verb) => [verb, (b.calls[verb] ?? 0) - (a.calls[verb] ?? 0)] as const);
   return {
     cpu: b.cpu - a.cpu,
-    calls: Object.fromEntries(calls.filter(([, count]) => count > 0)),
+    calls: countsBetween(a.calls, b.calls),
     synthesized: b.synthesized - a.synthesized,
+    passes: countsBetween(a.passes, b.passes),
     allocated: b.allocated - a.allocated,
   };
+}
+
+function countsBetween(a: Usage['calls'], b: Usage['calls']): Usage['calls'] {
+  const names = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort();
+  const counts = names.map((name) => [name, (b[name] ?? 0) - (a[name] ?? 0)] as const);
+  return Object.fromEntries(counts.filter(([, count]) => count > 0));
 }
 
 /** Adds up what V8's trace of garbage collections says was allocated before each. */

@@ -10,7 +10,7 @@ import { doubledMs } from '../kit/backoff.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import type { DependencyTracker } from '../cache/dependencies.js';
+import type { DependencyTracker, Urgency } from '../cache/dependencies.js';
 import { meteredQueue, type WorkQueue } from '../queue/workqueue.js';
 import type { JobRuns } from '../health/job-runs.js';
 import type { PodDiagnostics } from '../health/pod-diagnostics.js';
@@ -95,9 +95,19 @@ export class BatchController {
     for (const key of dependencies.objects(batch.owner).keys()) this.queue.add(key);
   }
 
-  enqueue(key: string, urgency: 'now' | 'soon'): void {
-    if (urgency === 'now') this.queue.add(key);
-    else this.queue.addAfter(key, COLLECT_MS.pause);
+  enqueue(key: string, urgency: Urgency, cause: string): void {
+    if (this.#isIdle(key)) return;
+    if (urgency === 'soon') this.queue.addAfter(key, COLLECT_MS.pause, cause);
+    else this.queue.add(key, cause);
+  }
+
+  /** Whether a known owner has neither requests nor a Job: the first request enqueues it. */
+  #isIdle(key: string): boolean {
+    const { dependencies, batch } = this.props;
+    const owner = dependencies.objects(batch.owner).get(key);
+    if (!owner || owner.metadata.deletionTimestamp || !this.#states.has(key)) return false;
+    const { reader } = dependencies.track('');
+    return reader.names(batch.requests, key).length === 0 && this.#jobOf(key) === undefined;
   }
 
   async #work(key: string): Promise<void> {

@@ -43,15 +43,22 @@ export class ChildCache {
   readonly #ended = new Map<string, EndedJob>();
   /** The uids of Jobs that the operator has deleted itself. */
   readonly #ownDeletions = new Set<string>();
+  #isPutting = false;
 
   /**
-   * @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child
+   * @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child; `isOwn`: by
+   * the response to a write for this owner, whose reconcile reads it afterwards
    * @param options `now`: milliseconds since 1970; `batches`: their names, any name is one by default;
    * `onMissed`: called with an object that a read has found, and no list or event has brought
    */
   constructor(
     private readonly metadataKeys: MetadataKeys,
-    onChange: (owner: string, before: Child | undefined, after: Child | undefined) => void,
+    onChange: (
+      owner: string,
+      before: Child | undefined,
+      after: Child | undefined,
+      isOwn: boolean,
+    ) => void,
     private readonly onInvalid: OnInvalid = () => undefined,
     private readonly options: {
       readonly now?: () => number;
@@ -64,7 +71,7 @@ export class ChildCache {
         if (owner === undefined) continue;
         if (after?.owner === owner) this.#byOwner.add(owner, id);
         else this.#byOwner.delete(owner, id);
-        onChange(owner, before, after);
+        onChange(owner, before, after, this.#isPutting && after?.owner === owner);
       }
       if (!after) this.#applied.delete(id);
       if (!after) this.#rememberEnded(before);
@@ -122,7 +129,9 @@ export class ChildCache {
    * @param altered the field that an admission policy has changed
    */
   put(kind: ObjectKind, object: KubeObject, hash: string | undefined, altered?: string): void {
+    this.#isPutting = true;
     const { id, owned, createOnly, unowned } = this.#upsert(kind, object);
+    this.#isPutting = false;
     if (hash !== undefined) this.#applied.set(id, { hash, owned, createOnly, unowned, altered });
   }
 

@@ -11,11 +11,14 @@ import { Multimap } from './multimap.js';
 /** Picks what a reader needs of an object. */
 type Pick = (object: KubeObject) => unknown;
 
-/** How soon a dependent is reconciled: members of one list often change together. */
-export type Urgency = 'now' | 'soon';
+/**
+ * How soon a dependent is reconciled: children often change together (`next`), and members of one list even
+ * more (`soon`).
+ */
+export type Urgency = 'now' | 'next' | 'soon';
 
-/** Enqueues a dependent: `<controller>/<namespace>/<name>`. */
-export type Enqueue = (dependent: string, urgency: Urgency) => void;
+/** Enqueues a dependent, `<controller>/<namespace>/<name>`; `cause` is for the metrics. */
+export type Enqueue = (dependent: string, urgency: Urgency, cause: string) => void;
 
 interface Read {
   readonly topic: string;
@@ -69,7 +72,7 @@ export class DependencyTracker {
       const changed = reads.some(
         ({ pick, picked }) => pick && this.#picks.of(after, pick) !== picked,
       );
-      if (changed) this.props.enqueue(dependent, 'now');
+      if (changed) this.props.enqueue(dependent, 'now', kind);
     }
     for (const index of this.props.indexes) {
       if (index.kind === kind) this.#reindex(index, key, before, after);
@@ -92,7 +95,8 @@ export class DependencyTracker {
     if (this.#served.has(topic) === served) return;
     if (served) this.#served.add(topic);
     else this.#served.delete(topic);
-    for (const dependent of this.#dependents.of(topic)) this.props.enqueue(dependent, 'now');
+    for (const dependent of this.#dependents.of(topic))
+      this.props.enqueue(dependent, 'now', kind.kind);
   }
 
   /**
@@ -210,7 +214,7 @@ export class DependencyTracker {
         const changed = reads.some(
           ({ pick }) => pick && this.#picks.of(before, pick) !== this.#picks.of(after, pick),
         );
-        if (moved || changed) this.props.enqueue(dependent, 'soon');
+        if (moved || changed) this.props.enqueue(dependent, 'soon', index.name);
       }
     }
   }

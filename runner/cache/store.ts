@@ -159,28 +159,31 @@ export interface ResourceStoreProps {
 export class ResourceStore implements Sink {
   readonly #store = new Store<Entry>(() => false);
   readonly #counts = new Map<string, number>();
-  #remembering = false;
+  /** The keys that the operator is writing. */
+  readonly #writing = new Set<string>();
 
   constructor(private readonly props: ResourceStoreProps) {
     this.#store.onChange((key, before, after) => {
       if (!before || !after) this.#count(key, after ? 1 : -1);
       props.onChange(key, after?.object);
-      const relevant = this.#remembering ? withoutOwnChanges : withoutVersion;
+      const relevant = this.#writing.has(key) ? withoutOwnChanges : withoutVersion;
       if (before && after && equal(relevant(before.object), relevant(after.object))) return;
       props.enqueue(key);
     });
   }
 
   /**
-   * Puts in the response to a write of the operator. It may contain another client's change, too; the
-   * watch then delivers that change in a version that is already stored.
+   * Writes a resource, and puts in the response. The watch may deliver the write before. Another client's
+   * change may come with either: a write that names the version it is for fails then.
    */
-  remember(object: KubeObject): void {
-    this.#remembering = true;
+  async write<O extends KubeObject | undefined>(key: string, write: () => Promise<O>): Promise<O> {
+    this.#writing.add(key);
     try {
-      this.upsert(object);
+      const answer = await write();
+      if (answer) this.upsert(answer);
+      return answer;
     } finally {
-      this.#remembering = false;
+      this.#writing.delete(key);
     }
   }
 

@@ -15,6 +15,7 @@ import { isConflict, isInvalid, isNotFound, isUntyped } from '../api/api-error.j
 import { MERGE_PATCH, type Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
+import type { Urgency } from '../cache/dependencies.js';
 import { FIELD_MANAGER } from '../cache/child.js';
 import type { Events } from '../reconcile/events.js';
 import { problemsOf } from '../cache/checked.js';
@@ -57,6 +58,8 @@ const STATUS_MANAGER = 'app-operator-status';
 /** Members of one list often change together: the first change counts soon, later ones after this. */
 const BATCH_MS = 5_000;
 const FIRST_OF_BATCH_MS = 50;
+/** Children become ready one after the other: between two reconciles for them, milliseconds. */
+const CHILDREN_MS = 100;
 /** A minor change of a status, such as of a message, is written so often at most. */
 const MINOR_STATUS_MS = 5_000;
 /** For so long a repair of children may take before the status says that the resource is not ready. */
@@ -125,15 +128,14 @@ export class Controller {
   }
 
   /** Adds a key to the queue; one that is not urgent may be delayed to take several changes together. */
-  enqueue(key: string, urgency: 'now' | 'soon'): void {
-    if (urgency === 'now') {
-      if (this.#repairsTooOften(key)) this.queue.addAfter(key, REPAIR_LIMIT.restMs);
-      else this.queue.add(key);
-      return;
-    }
-    const reconciledAt = this.#reconciledAt.get(key) ?? -Infinity;
-    const rest = reconciledAt + BATCH_MS - this.props.monotonic();
-    this.queue.addAfter(key, Math.max(FIRST_OF_BATCH_MS, rest));
+  enqueue(key: string, urgency: Urgency, cause: string): void {
+    const since = this.props.monotonic() - (this.#reconciledAt.get(key) ?? -Infinity);
+    if (urgency === 'soon') {
+      this.queue.addAfter(key, Math.max(FIRST_OF_BATCH_MS, BATCH_MS - since), cause);
+    } else if (this.#repairsTooOften(key)) this.queue.addAfter(key, REPAIR_LIMIT.restMs, cause);
+    else if (urgency === 'next' && since < CHILDREN_MS) {
+      this.queue.addAfter(key, CHILDREN_MS - since, cause);
+    } else this.queue.add(key, cause);
   }
 
   /** Whether the spec has changed since the status: a user waits, behind no change of what many read. */
@@ -325,9 +327,7 @@ export class Controller {
     write: () => Promise<KubeObject>,
   ): Promise<KubeObject | undefined> {
     try {
-      const answer = await write();
-      this.props.remember(answer);
-      return answer;
+      return await this.props.write(keyOfObject(resource), write);
     } catch (error) {
       if (isNotFound(error)) return undefined;
       if (isConflict(error)) await this.props.live?.refresh(resource);

@@ -31,10 +31,14 @@ export interface WorkQueueProps {
   /** Seconds from the time at which a key was due to the start of the work on it. */
   readonly onWait?: (seconds: number) => void;
   readonly onRetry?: () => void;
+  /** Called with what first made a key due, when the work on it starts. */
+  readonly onWork?: (cause: string) => void;
 }
 
 /** Milliseconds. Node fires a timer with a longer delay at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** The cause where no change is known. */
+const TIMER = 'timer';
 const BACKOFF_MS: BackoffLimits = { first: 200, most: 30_000 };
 
 /** A key whose work has failed. */
@@ -61,7 +65,10 @@ export class WorkQueue {
   readonly #inWork = new Map<string, number>();
   readonly #later = new Map<string, { at: number; timer: NodeJS.Timeout }>();
   readonly #running = new Map<string, Promise<void>>();
-  readonly #again = new Set<string>();
+  /** The keys that were added while they were in work, with the first cause. */
+  readonly #again = new Map<string, string>();
+  /** Of keys that are due. */
+  readonly #causes = new Map<string, string>();
   readonly #failing = new Map<string, Failing>();
   #started = false;
 
@@ -79,6 +86,7 @@ export class WorkQueue {
     this.#later.clear();
     this.props.onDepth?.(-this.#due.size);
     this.#due.clear();
+    this.#causes.clear();
     this.#order = new FairQueue();
     await Promise.allSettled(this.#running.values());
   }
@@ -96,22 +104,24 @@ export class WorkQueue {
     return this.#failing.get(key)?.failures ?? 0;
   }
 
-  add(key: string): void {
+  /** @param cause what makes the key due, for `onWork` */
+  add(key: string, cause = TIMER): void {
     if (!this.#started) return;
     this.#cancelLater(key);
     if (this.#running.has(key)) {
-      this.#again.add(key);
+      if (!this.#again.has(key)) this.#again.set(key, cause);
       return;
     }
     if (this.#due.has(key)) return;
     this.#due.set(key, this.props.now());
+    this.#causes.set(key, cause);
     this.#order.push(namespaceOfKey(key), key, this.props.isAwaited?.(key));
     this.props.onDepth?.(1);
     this.#pump();
   }
 
   /** Adds the key after some milliseconds, unless it is added before. */
-  addAfter(key: string, delayMs: number): void {
+  addAfter(key: string, delayMs: number, cause = TIMER): void {
     if (!this.#started) return;
     const at = this.props.now() + delayMs;
     const planned = this.#later.get(key);
@@ -120,7 +130,7 @@ export class WorkQueue {
     const timer = setTimeout(
       () => {
         this.#later.delete(key);
-        this.add(key);
+        this.add(key, cause);
       },
       // Early for the longest delays: that reconcile schedules the next one.
       Math.min(delayMs, LONGEST_TIMER_MS),
@@ -149,6 +159,8 @@ export class WorkQueue {
       if (key === undefined) return;
       const since = this.#due.get(key) ?? now();
       this.#due.delete(key);
+      this.props.onWork?.(this.#causes.get(key) ?? TIMER);
+      this.#causes.delete(key);
       onDepth?.(-1);
       onWait?.((now() - since) / 1000);
       this.#count(key, 1);
@@ -178,7 +190,9 @@ export class WorkQueue {
     }
     this.#running.delete(key);
     this.#count(key, -1);
-    if (this.#again.delete(key)) this.add(key);
+    const again = this.#again.get(key);
+    this.#again.delete(key);
+    if (again !== undefined) this.add(key, again);
     this.#pump();
   }
 
@@ -196,7 +210,7 @@ export class WorkQueue {
         }
       : before;
     this.#failing.set(key, failing);
-    this.addAfter(key, failing.retryAt - now);
+    this.addAfter(key, failing.retryAt - now, 'retry');
   }
 
   #count(key: string, change: 1 | -1): void {
@@ -248,6 +262,9 @@ export function meteredQueue(
     },
     onRetry: () => {
       metrics.retried(name);
+    },
+    onWork: (cause) => {
+      metrics.caused(name, cause);
     },
   });
 }

@@ -1,8 +1,9 @@
 import { Stalled, textOf, type Problem } from '../../constructs/kit/errors.js';
 import type { ChartProps, JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import { isPaused } from '../../constructs/kit/annotations.js';
-import { namespaceOfKey, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import { keyOfObject, namespaceOfKey, type Resource } from '../../constructs/kit/object.js';
 import { checked, isOfStatus, problemsOf } from '../cache/checked.js';
+import type { ResourceStore } from '../cache/store.js';
 import { endedJob } from '../plan/recorded-runs.js';
 import { CleanupReconciler, type CleanupProps } from './cleanup.js';
 import type { PendingChild } from '../health/health-checker.js';
@@ -22,8 +23,8 @@ export interface ReconcilerProps extends PlannerProps, CleanupProps {
   readonly validate: (resource: Resource) => readonly Problem[];
   /** Why the kind's CRD cannot hold each status; undefined where it can. @default it can */
   readonly crdProblem?: () => string | undefined;
-  /** Takes in a resource as the API server returned it. */
-  readonly remember: (resource: KubeObject) => void;
+  /** Writes the resource of a key, and takes in the response. */
+  readonly write: ResourceStore['write'];
 }
 
 /** The health of a plan's children, and when to check it again. */
@@ -147,12 +148,11 @@ export class Reconciler {
   }
 
   async #withFinalizer(resource: Resource): Promise<Resource> {
-    const { finalizer, kind, api, remember } = this.props;
+    const { finalizer, kind, api, write } = this.props;
     const needed = kind.cleanup.needed(resource);
     if (needed === finalizer.has(resource)) return resource;
-    const updated = await finalizer.set(api, resource, needed);
+    const updated = await write(keyOfObject(resource), () => finalizer.set(api, resource, needed));
     if (!updated) throw new Error('the resource no longer exists');
-    remember(updated);
     return checked(kind.definition, updated, resource);
   }
 

@@ -66,6 +66,11 @@ export class OperatorMetrics {
     'Keys retried after an error.',
     ['controller'],
   );
+  private readonly causes = this.counter(
+    'reconcile_causes_total',
+    'Reconciles by what first made the key due: a kind that changed, a child, a timer, a probe or a retry.',
+    ['controller', 'cause'],
+  );
   private readonly applies = this.counter(
     'apply_total',
     'Child objects by the result of their apply.',
@@ -185,6 +190,11 @@ export class OperatorMetrics {
 
   retried(controller: string): void {
     this.queueRetries.inc({ controller });
+  }
+
+  /** @param cause see the help text of the metric */
+  caused(controller: string, cause: string): void {
+    this.causes.inc({ controller, cause });
   }
 
   applied(kind: string, result: ApplyResult): void {

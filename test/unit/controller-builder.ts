@@ -61,7 +61,7 @@ export function controllerOf(
     concurrency: 1,
     resyncMs: 60_000,
     validate: () => [],
-    remember: () => undefined,
+    write: (_key, write) => write(),
     now: Date.now,
     monotonic: () => performance.now(),
     random: Math.random,
@@ -94,8 +94,10 @@ export function aController(
   const { controller, dependencies } = controllerOf(kind, client, {
     probes,
     monotonic,
-    remember: (object) => {
-      update(object.metadata.name, object);
+    write: async (_key, write) => {
+      const answer = await write();
+      if (answer) update(answer.metadata.name, answer);
+      return answer;
     },
   });
   const update = (name: string, object: KubeObject | undefined): void => {

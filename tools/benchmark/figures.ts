@@ -62,6 +62,25 @@ export const FIGURES: readonly Figure[] = [
     tolerance: 0.05,
   },
   {
+    name: 'passesPerSite',
+    what: () => 'reconciles a site',
+    value: ({ created, sites }) => passesOf(created) / sites,
+    text: ({ created, sites }) => fixed(passesOf(created) / sites, 2),
+    aim: '≤ 6',
+    tolerance: 0.15,
+  },
+  {
+    what: () => 'their causes, from 0.05 a site on',
+    value: ({ created }) => passesOf(created),
+    text: ({ created, sites }) => {
+      const causes = Object.entries(created.passes).map(
+        ([cause, n]) => [cause, n / sites] as const,
+      );
+      const shown = causes.filter(([, n]) => n >= 0.05).sort(([, a], [, b]) => b - a);
+      return shown.map(([cause, n]) => `${cause} ${fixed(n, 2)}`).join(', ');
+    },
+  },
+  {
     what: () => 'CPU of the bare loop per applied object',
     value: barePerObject,
     text: (measured) => `${fixed(barePerObject(measured), 2)} ms`,
@@ -191,6 +210,10 @@ function barePerObject({ bare, floor }: Measured): number | undefined {
 
 export function callsOf({ calls }: Usage): number {
   return Object.values(calls).reduce((sum, count) => sum + count, 0);
+}
+
+function passesOf({ passes }: Usage): number {
+  return Object.values(passes).reduce((sum, count) => sum + count, 0);
 }
 
 export function writesOf({ calls }: Usage): number {
