@@ -111,7 +111,7 @@ export class Applier {
     if (live && instead === 'deleted') return this.delete(live);
     if (instead) return instead;
     try {
-      return await this.#write(task);
+      return await this.props.children.writing(planned.id, () => this.#write(task));
     } catch (error) {
       if (!live && (isAlreadyExists(error) || isConflict(error))) {
         return this.#change({ ...task, live: await this.#adopt(task, error), adopted: true });

@@ -111,16 +111,19 @@ export class RunRecords {
     return child?.taskHash === planned.taskHash && child.job?.succeeded === true;
   }
 
-  async #write({ kind, namespace, name, uid }: Child, runs: CompletedRuns): Promise<void> {
+  async #write({ id, kind, namespace, name, uid }: Child, runs: CompletedRuns): Promise<void> {
     const { client, children, metadataKeys } = this.props;
     const text = Object.keys(runs).length === 0 ? null : canonicalJson(runs);
-    const patched = await client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
-      query: { fieldManager: FIELD_MANAGER },
-      contentType: MERGE_PATCH,
-      ...(kind.kind === 'Secret' ? { accept: METADATA } : {}),
-      body: { metadata: { uid, annotations: { [metadataKeys.completedRuns]: text } } },
+    const path = resourcePath(kind, namespace, name);
+    await children.writing(id, async () => {
+      const patched = await client.request<KubeObject>('PATCH', path, {
+        query: { fieldManager: FIELD_MANAGER },
+        contentType: MERGE_PATCH,
+        ...(kind.kind === 'Secret' ? { accept: METADATA } : {}),
+        body: { metadata: { uid, annotations: { [metadataKeys.completedRuns]: text } } },
+      });
+      children.put(kind, patched, undefined);
     });
-    children.put(kind, patched, undefined);
   }
 }
 

@@ -101,13 +101,12 @@ export class BatchController {
     else this.queue.add(key, cause);
   }
 
-  /** Whether a known owner has neither requests nor a Job: the first request enqueues it. */
+  /** Whether an owner has neither requests nor a Job: its first request enqueues it. */
   #isIdle(key: string): boolean {
     const { dependencies, batch } = this.props;
     const owner = dependencies.objects(batch.owner).get(key);
-    if (!owner || owner.metadata.deletionTimestamp || !this.#states.has(key)) return false;
-    const { reader } = dependencies.track('');
-    return reader.names(batch.requests, key).length === 0 && this.#jobOf(key) === undefined;
+    if (!owner || owner.metadata.deletionTimestamp) return false;
+    return this.#requestNames(key).size === 0 && this.#jobOf(key) === undefined;
   }
 
   async #work(key: string): Promise<void> {

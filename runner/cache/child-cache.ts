@@ -43,17 +43,18 @@ export class ChildCache {
   readonly #ended = new Map<string, EndedJob>();
   /** The uids of Jobs that the operator has deleted itself. */
   readonly #ownDeletions = new Set<string>();
-  #isPutting = false;
+  /** The children that are being written: the versions that came meanwhile, and that was put in. */
+  readonly #writing = new Map<string, { seen?: string; put?: string }>();
 
   /**
-   * @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child; `isOwn`: by
-   * the response to a write for this owner, whose reconcile reads it afterwards
+   * @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child; `isOwn`:
+   * while a reconcile of this owner writes it, see `writing`
    * @param options `now`: milliseconds since 1970; `batches`: their names, any name is one by default;
    * `onMissed`: called with an object that a read has found, and no list or event has brought
    */
   constructor(
     private readonly metadataKeys: MetadataKeys,
-    onChange: (
+    private readonly onChange: (
       owner: string,
       before: Child | undefined,
       after: Child | undefined,
@@ -67,16 +68,24 @@ export class ChildCache {
     } = {},
   ) {
     this.#store.onChange((id, before, after) => {
+      const writing = this.#writing.get(id);
+      if (writing) writing.seen = after?.resourceVersion ?? 'deleted';
       for (const owner of new Set([before?.owner, after?.owner])) {
         if (owner === undefined) continue;
-        if (after?.owner === owner) this.#byOwner.add(owner, id);
+        const isOwner = after?.owner === owner;
+        if (isOwner) this.#byOwner.add(owner, id);
         else this.#byOwner.delete(owner, id);
-        onChange(owner, before, after, this.#isPutting && after?.owner === owner);
+        onChange(owner, before, after, isOwner && writing !== undefined);
       }
-      if (!after) this.#applied.delete(id);
-      if (!after) this.#rememberEnded(before);
-      else if (this.#ended.get(id)?.uid !== after.uid) this.#ended.delete(id);
+      this.#keepEnded(id, before, after);
     });
+  }
+
+  #keepEnded(id: string, before: Child | undefined, after: Child | undefined): void {
+    if (!after) {
+      this.#applied.delete(id);
+      this.#rememberEnded(before);
+    } else if (this.#ended.get(id)?.uid !== after.uid) this.#ended.delete(id);
   }
 
   #now(): number {
@@ -129,10 +138,27 @@ export class ChildCache {
    * @param altered the field that an admission policy has changed
    */
   put(kind: ObjectKind, object: KubeObject, hash: string | undefined, altered?: string): void {
-    this.#isPutting = true;
     const { id, owned, createOnly, unowned } = this.#upsert(kind, object);
-    this.#isPutting = false;
+    const writing = this.#writing.get(id);
+    if (writing) writing.put = object.metadata.resourceVersion ?? '';
     if (hash !== undefined) this.#applied.set(id, { hash, owned, createOnly, unowned, altered });
+  }
+
+  /**
+   * Runs a write of a child, up to its `put`, for a reconcile that reads the child afterwards. Its watch often
+   * delivers the write before the response. What another client has written meanwhile is news to the owner.
+   */
+  async writing<T>(id: string, write: () => Promise<T>): Promise<T> {
+    const writing: { seen?: string; put?: string } = {};
+    this.#writing.set(id, writing);
+    try {
+      return await write();
+    } finally {
+      this.#writing.delete(id);
+      const child = this.#store.get(id);
+      const isNews = writing.seen !== undefined && writing.seen !== writing.put;
+      if (isNews && child?.owner !== undefined) this.onChange(child.owner, child, child, false);
+    }
   }
 
   /** The last deletion of a child, to call before it is read. */
