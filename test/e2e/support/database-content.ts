@@ -7,7 +7,7 @@ const DUMPS = {
     exec mariadb-dump --no-defaults --socket=/run/mysqld/mysqld.sock --user=root --routines --events --triggers \
       --skip-comments --skip-extended-insert --hex-blob --order-by-primary "$database" "$@"`,
   postgres: `PGPASSWORD=$POSTGRES_PASSWORD exec pg_dump --host=127.0.0.1 --username=postgres \
-    --exclude-table='public."tab*"' --exclude-table='public."__*"' "$1"`,
+    --exclude-table='public.tab*' --exclude-table='public.__*' "$1"`,
 } as const;
 
 /** What runs as the site's user, whose password is the first line of the input. */
