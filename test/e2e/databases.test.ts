@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { after, before, suite, test } from 'node:test';
 
 import { parseOutcome } from '../../constructs/kit/job-result.js';
 import { databaseName } from '../../constructs/kit/names.js';
-import { aSecret, aSite } from '../cluster/support/builders.js';
+import { projectRoot } from '../../testbed/project-root.js';
+import { API_VERSION, aSecret, aSite } from '../cluster/support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, smallBench } from './support/benches.js';
 import { newPassword } from './support/bench.js';
 import { type ServerPod, sql } from './support/database-client.js';
+import { asSite, contentOf } from './support/database-content.js';
 import { killContainer, killPod } from './support/kill.js';
 import { ArgumentLists, exposedSecrets } from './support/exposed-secrets.js';
 import { outsideServer } from './support/outside-server.js';
@@ -38,6 +42,12 @@ suite('databases', { skip }, () => {
     await cluster.apply(
       namespace,
       ...outsideServer('outside', newPassword()),
+      {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: { name: 'backups' },
+        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+      },
       smallBench('maria'),
       smallBench('pg', {
         dbConfig: {
@@ -151,6 +161,15 @@ suite('databases', { skip }, () => {
     test('a managed PostgreSQL has its settings, and a quarter of the memory limit', async () => {
       const rows = await sql(cluster, postgres, 'SHOW shared_buffers; SHOW work_mem');
       assert.deepEqual(rows, ['100MB', '5MB']);
+    });
+
+    test('MariaDB: all that a database may hold goes through a backup into another site', async () => {
+      await goesRound('whole-maria', maria, 'jobs/objects/mariadb.sql');
+    });
+
+    test('PostgreSQL: all that a database may hold goes through a backup into another site', async () => {
+      await sql(cluster, postgres, 'CREATE ROLE reader');
+      await goesRound('whole-pg', postgres, 'jobs/postgres/everything.sql', / TO reader;$/);
     });
 
     test('an outside server that stops while a site is created on it', async () => {
@@ -303,6 +322,44 @@ suite('databases', { skip }, () => {
     const schema = server.provider === 'postgres' ? 'public' : database;
     const all = `SELECT table_name FROM information_schema.tables WHERE table_schema = '${schema}'`;
     return sql(cluster, server, all, database);
+  }
+
+  /** @param file what the site's user adds to its database; `leftOut`: lines of its dump that stay behind */
+  async function goesRound(
+    name: string,
+    server: ServerPod,
+    file: string,
+    leftOut = /^$/,
+  ): Promise<void> {
+    const bench = server.pod.replace('-db-0', '');
+    await serves(shared(name, bench), bench);
+    const secret = await cluster.the('Secret', namespace, `${name}-db`);
+    const password = Buffer.from(String(at(secret, 'data.password')), 'base64').toString();
+    const database = databaseName(namespace, name);
+    const statements = await readFile(path.join(projectRoot(), 'test', file), 'utf8');
+    await asSite(cluster, server, { database, password }, statements);
+    const before = await contentOf(cluster, server, database);
+    assert.ok(before.length > 100, `${before.length} lines`);
+    await cluster.apply(namespace, {
+      apiVersion: API_VERSION,
+      kind: 'SiteBackup',
+      metadata: { name },
+      spec: { siteRef: { name }, destination: { pvc: { claimName: 'backups' } } },
+    });
+    await cluster.becomes('SiteBackup', namespace, name, {
+      what: 'is stored',
+      check: (live) => {
+        const phase = at(live, 'status.phase');
+        assert.notEqual(phase, 'Failed', conditionOf(live, 'Ready')?.message);
+        return phase === 'Succeeded';
+      },
+      timeoutMs: READY_MS,
+    });
+    await serves(shared(`${name}-copy`, bench, { restoreFrom: { backupRef: { name } } }), bench);
+    assert.deepEqual(
+      await contentOf(cluster, server, databaseName(namespace, `${name}-copy`)),
+      before.filter((line) => !leftOut.test(line)),
+    );
   }
 
   /** The result of the init Job of a site, from its last line. */
