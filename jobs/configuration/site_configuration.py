@@ -203,10 +203,10 @@ def main() -> Result:
     except Refused as problem:
         log(f"nothing was set: {problem.reason}: {problem}")
         return "Failed", problem.reason, redact(str(problem)), [], []
-    for place, problem in left_out.items():
-        log(f"left out: {place}: {problem.reason}: {problem}")
-    reason = next((problem.reason for problem in left_out.values()), "")
-    message = redact("; ".join(str(problem) for problem in left_out.values()))
+    for place, refused in left_out.items():
+        log(f"left out: {place}: {refused.reason}: {refused}")
+    reason = next((refused.reason for refused in left_out.values()), "")
+    message = redact("; ".join(str(refused) for refused in left_out.values()))
     outcome = "Changed" if prepared or wrote else "Unchanged"
     return outcome, reason, message, [*prepared, *keys], list(left_out)
 

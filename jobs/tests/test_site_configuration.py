@@ -35,7 +35,8 @@ def refusal(folder: Path, content: bytes, format: str = "Text") -> tuple[str, st
 
 def test_keys_are_set_and_others_stay() -> None:
     config = {"db_name": "s", "mine": [1]}
-    result, differed = script.merged(config, {"allow_cors": "*", "rate_limit": {"limit": 5}})
+    wanted = {"allow_cors": "*", "rate_limit": {"limit": 5}}
+    result, differed = script.merged(config, wanted, ())
     assert result == {
         "db_name": "s",
         "mine": [1],
@@ -48,23 +49,31 @@ def test_keys_are_set_and_others_stay() -> None:
 
 def test_a_key_that_is_no_longer_wanted_is_deleted() -> None:
     config = {"db_name": "s", "mine": 1, "a": 1, "b": 2, KEYS: ["a", "b"]}
-    result, differed = script.merged(config, {"b": 2})
+    result, differed = script.merged(config, {"b": 2}, ())
     assert result == {"db_name": "s", "mine": 1, "b": 2, KEYS: ["b"]}
     assert differed == ["a"]
-    result, differed = script.merged(result, {})
+    result, differed = script.merged(result, {}, ())
     assert (result, differed) == ({"db_name": "s", "mine": 1}, ["b"])
+
+
+def test_a_key_that_is_left_out_stays_as_it_is() -> None:
+    config = {"db_name": "s", "a": 1, "b": 2, "c": 3, KEYS: ["a", "b"]}
+    result, differed = script.merged(config, {}, ("a", "c", "d"))
+    # `c` is not of an earlier Job: it is not recorded, and no later Job deletes it.
+    assert result == {"db_name": "s", "a": 1, "c": 3, KEYS: ["a"]}
+    assert differed == ["b"]
 
 
 def test_what_is_as_wanted_does_not_differ() -> None:
     config = {"a": {"x": 1, "y": 2}, KEYS: ["a"]}
-    assert script.merged(config, {"a": {"y": 2, "x": 1}}) == (config, [])
+    assert script.merged(config, {"a": {"y": 2, "x": 1}}, ()) == (config, [])
 
 
 @pytest.mark.parametrize(
     ("stored", "wanted"), [(1, True), (0, False), ("1", 1), (1.0, 1), (None, ""), ([], {})]
 )
 def test_values_of_another_type_differ(stored: Any, wanted: Any) -> None:
-    _, differed = script.merged({"a": stored, KEYS: ["a"]}, {"a": wanted})
+    _, differed = script.merged({"a": stored, KEYS: ["a"]}, {"a": wanted}, ())
     assert differed == ["a"]
 
 
@@ -73,7 +82,7 @@ def test_values_of_another_type_differ(stored: Any, wanted: Any) -> None:
 )
 def test_the_list_in_the_file_never_deletes_a_key_of_the_operator(recorded: Any) -> None:
     config = {"db_name": "s", "encryption_key": "k", KEYS: recorded}
-    result, differed = script.merged(config, {"a": 1})
+    result, differed = script.merged(config, {"a": 1}, ())
     assert result == {"db_name": "s", "encryption_key": "k", "a": 1, KEYS: ["a"]}
     assert differed == ["a"]
 
@@ -121,27 +130,32 @@ def test_a_value_that_cannot_be_used(
     assert (reason, text) == ("ValueInvalid", f'password: Secret "mail" key "password" {message}')
 
 
-def test_all_missing_keys_are_named_and_nothing_is_set(tmp_path: Path) -> None:
-    entries = [entry("a"), {"key": "b", "value": 1}, entry("c", file="2")]
-    with pytest.raises(values.Refused) as raised:
-        values.wanted_values(entries, tmp_path)
-    assert raised.value.reason == "KeyMissing"
-    assert str(raised.value) == (
-        'a: Secret "mail" key "a" does not exist; add the key; '
-        'c: Secret "mail" key "c" does not exist; add the key'
-    )
+def test_missing_keys_are_left_out_and_others_are_read(tmp_path: Path) -> None:
+    missing = {"key": "d", "reason": "SecretMissing", "missing": 'd: Secret "mail" does not exist'}
+    entries = [entry("a"), {"key": "b", "value": 1}, entry("c", file="2"), missing]
+    wanted, left_out = values.wanted_values(entries, tmp_path)
+    assert wanted == {"b": 1}
+    assert {place: (problem.reason, str(problem)) for place, problem in left_out.items()} == {
+        "siteConfig[0]": ("KeyMissing", 'a: Secret "mail" key "a" does not exist; add the key'),
+        "siteConfig[2]": ("KeyMissing", 'c: Secret "mail" key "c" does not exist; add the key'),
+        "siteConfig[3]": ("SecretMissing", 'd: Secret "mail" does not exist'),
+    }
 
 
 def test_the_result_fits_into_a_termination_message() -> None:
     keys = [f"{'k' * 120}{number}" for number in range(64)]
-    for result in (
-        ("Changed", "", "", keys),
-        ("Failed", "KeyMissing", "ä" * 9_000, []),
-        ("Failed", "KeyMissing", "x" * 9_000, keys),
-    ):
+    places = [f"siteConfig[{number}]" for number in range(64)]
+    results: list[script.Result] = [
+        ("Changed", "", "", keys, []),
+        ("Changed", "KeyMissing", "ä" * 9_000, [], places),
+        ("Failed", "KeyMissing", "x" * 9_000, keys, []),
+    ]
+    for result in results:
         text = script.termination_message("id", result)
         assert len(text.encode()) <= TERMINATION_MESSAGE_BYTES
-        assert json.loads(text)["results"]["id"][:2] == list(result[:2])
+        shown = json.loads(text)["results"]["id"]
+        assert shown[:2] == list(result[:2])
+        assert shown[4:] == ([result[4]] if result[4] else [])
 
 
 # --- the files ----------------------------------------------------------------------------------
@@ -166,12 +180,12 @@ def stored(file: Path) -> dict[str, Any]:
 
 def test_a_site_gets_its_keys_once(site: Path) -> None:
     file = site / "site_config.json"
-    assert script.set_keys({"a": 1}) == ("Changed", "", "", ["a"])
+    assert script.set_keys({"a": 1}, ()) == (True, ["a"])
     inode = file.stat().st_ino
-    assert script.set_keys({"a": 1}) == ("Unchanged", "", "", [])
+    assert script.set_keys({"a": 1}, ()) == (False, [])
     assert file.stat().st_ino == inode
     file.write_text(json.dumps({**stored(file), "a": 2, "mine": 3}))
-    assert script.set_keys({"a": 1}) == ("Changed", "", "", ["a"])
+    assert script.set_keys({"a": 1}, ()) == (True, ["a"])
     assert stored(file)["mine"] == 3
 
 
@@ -181,7 +195,7 @@ def test_a_link_in_place_of_the_file_is_not_followed(site: Path, tmp_path: Path)
     (site / "site_config.json").unlink()
     (site / "site_config.json").symlink_to(target)
     with pytest.raises(JobError, match="does not exist"):
-        script.set_keys({"a": 1})
+        script.set_keys({"a": 1}, ())
     assert target.read_text() == "{}"
 
 
@@ -190,14 +204,14 @@ def test_the_site_of_another_owner_is_not_changed(
 ) -> None:
     monkeypatch.setenv("SITE_OWNER", "ns/other")
     with pytest.raises(JobError, match="belongs to ns/shop, not to ns/other"):
-        script.set_keys({"a": 1})
+        script.set_keys({"a": 1}, ())
     assert "a" not in stored(site / "site_config.json")
 
 
 def test_a_site_that_is_being_created_is_not_changed(site: Path) -> None:
     (site / ".app-operator.json").write_text('{"state": "creating", "owner": "ns/shop"}')
     with pytest.raises(JobError, match="is being created"):
-        script.set_keys({"a": 1})
+        script.set_keys({"a": 1}, ())
 
 
 def test_the_common_configuration_needs_the_init_job(
@@ -206,11 +220,11 @@ def test_the_common_configuration_needs_the_init_job(
     monkeypatch.delenv("SITE_NAME")
     file = site.parent / "common_site_config.json"
     with pytest.raises(JobError, match="init Job has not run"):
-        script.set_keys({"a": 1})
+        script.set_keys({"a": 1}, ())
     assert not file.exists()
     file.write_text('{"redis_cache": "redis://x", "mine": 1}')
-    assert script.set_keys({"a": 1}) == ("Changed", "", "", ["a"])
+    assert script.set_keys({"a": 1}, ()) == (True, ["a"])
     assert stored(file) == {"redis_cache": "redis://x", "mine": 1, "a": 1, KEYS: ["a"]}
     file.write_text('{"redis_cache": "redis://x", "mi')
     with pytest.raises(JobError, match="is not JSON"):
-        script.set_keys({"a": 1})
+        script.set_keys({"a": 1}, ())
