@@ -29,6 +29,7 @@ test('the time of a profile is that of the nearest caller with an area', () => {
 test('a figure that differs from the expected one by more than its tolerance is named', () => {
   const expected = {
     callsPerSite: 16.3,
+    passesPerSite: 5,
     allocatedPerSite: 10_000_000,
     quietWrites: 0,
     synthesizedPerChange: 10,
