@@ -1,5 +1,5 @@
 import type { Chart } from 'cdk8s';
-import type { k8s } from 'cdk8s-plus-28';
+import type * as k8s from '../kit/k8s.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { FrappeJob } from '../frappe/job.js';
 import { jobCommand, SCRIPT_RESOURCES } from '../frappe/pod.js';

@@ -1,4 +1,4 @@
-import type { k8s } from 'cdk8s-plus-28';
+import type * as k8s from '../kit/k8s.js';
 import type { BackupDestination } from '../api/backup.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { STORE_SIGNER_DIR } from '../kit/constants.generated.js';

@@ -1,6 +1,6 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { DatabaseSettings, Resources, Storage } from '../kit/api.js';
+import * as k8s from '../kit/k8s.js';
 import { hashOf } from '../kit/json/hash.js';
 import { dataLabels } from '../kit/deletion-policy.js';
 import type { Resource } from '../kit/object.js';
@@ -10,14 +10,7 @@ import type { SecretKey } from './database.js';
 import { databaseSettings, settingArguments } from './database-settings.js';
 import type { ServerCertificate } from './database-tls.js';
 import { GeneratedSecret } from './generated-secret.js';
-import {
-  placement,
-  podMetadata,
-  resourceRequirements,
-  secretEnv,
-  selectorLabels,
-  withPodTemplates,
-} from './pod.js';
+import { placement, podMetadata, secretEnv, selectorLabels, withPodTemplates } from './pod.js';
 import { PodService } from './service.js';
 import { Volume } from './volume.js';
 
@@ -198,7 +191,7 @@ function container({
     ...(args.length > 0 ? { args } : {}),
     env: flavour.env(root),
     ports: [{ name: provider, containerPort: DEFAULT_PORTS[provider], protocol: 'TCP' }],
-    resources: resourceRequirements(resources ?? DATABASE_REQUESTS),
+    resources: resources ?? DATABASE_REQUESTS,
     securityContext: bench.security.container,
     // A crash recovery may take long, and must not be mistaken for a hang.
     startupProbe: { ...check, periodSeconds: 5, failureThreshold: 120 },

@@ -1,4 +1,4 @@
-import type { k8s } from 'cdk8s-plus-28';
+import type * as k8s from '../kit/k8s.js';
 import type { DatabaseTls } from '../kit/api.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { DatabaseServer, DatabaseTlsPlan, SecretKey } from './database.js';

@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import { childLabels } from '../kit/labels.js';
 import { dataLabels } from '../kit/deletion-policy.js';
 import { metadataKeysOf } from '../kit/metadata-keys.js';

@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import type * as k8s from '../kit/k8s.js';
 import type { GunicornSettings, Resources } from '../kit/api.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
@@ -104,7 +104,7 @@ function ping(siteName?: string): k8s.Probe {
   return {
     httpGet: {
       path: PING,
-      port: k8s.IntOrString.fromNumber(GUNICORN_PORT),
+      port: GUNICORN_PORT,
       ...(siteName ? { httpHeaders: [{ name: 'X-Frappe-Site-Name', value: siteName }] } : {}),
     },
   };

@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import { childLabels } from '../kit/labels.js';
 import { keepTogether } from './co-scheduling.js';
 import { frappePod, type FrappePodProps, SCRIPT_RESOURCES, withPodTemplates } from './pod.js';

@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import type { NetworkPeer } from '../api/bench.js';
 import { KEDA_OPERATOR } from '../integrations/keda/index.js';
 import { OPERATOR_SELECTOR } from '../kit/operator-identity.js';
@@ -79,11 +79,11 @@ export function serverPeer(host: string, bench: BenchModel): k8s.NetworkPolicyPe
 }
 
 export function tcp(port: number): k8s.NetworkPolicyPort {
-  return { port: k8s.IntOrString.fromNumber(port), protocol: 'TCP' };
+  return { port: port, protocol: 'TCP' };
 }
 
 export function udp(port: number): k8s.NetworkPolicyPort {
-  return { port: k8s.IntOrString.fromNumber(port), protocol: 'UDP' };
+  return { port: port, protocol: 'UDP' };
 }
 
 export interface NetworkRuleProps {

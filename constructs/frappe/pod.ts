@@ -1,7 +1,7 @@
 import { JsonPatch, type ApiObject } from 'cdk8s';
-import { k8s } from 'cdk8s-plus-28';
 import type { Resources } from '../kit/api.js';
 import { canonicalJson } from '../kit/json/hash.js';
+import type * as k8s from '../kit/k8s.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
@@ -176,8 +176,7 @@ export interface TemplatedPods {
 
 /**
  * Puts the affinity of `podTemplate`, and then the template of the component, into what makes pods, as
- * they are written: the typed objects know the fields of one Kubernetes release only, and would drop the
- * others without a word.
+ * they are written: the types know the fields of one Kubernetes release only.
  * @param at where the pod's template is
  */
 export function withPodTemplates(
@@ -189,17 +188,16 @@ export function withPodTemplates(
   const { affinity } = bench.podTemplate;
   const template = component === undefined ? undefined : bench.componentPodTemplates[component];
   if (!affinity && !template) return;
-  // Typed objects apply their own JSON patches first and drop unknown fields last.
-  const typed = podMaker.toJson.bind(podMaker);
+  const before = podMaker.toJson.bind(podMaker);
   // In one order of keys, as all that is synthesized.
   const ordered = (value: unknown): unknown => JSON.parse(canonicalJson(value));
   podMaker.toJson = () => {
     const placed = affinity
       ? (JsonPatch.apply(
-          typed(),
+          before(),
           JsonPatch.add(`${at}/spec/affinity`, ordered(affinity)),
         ) as object)
-      : (typed() as object);
+      : (before() as object);
     // Pods of own queues stay as they were written before these had templates.
     if (component === undefined || (component === 'workers' && !template)) return placed;
     const pod = at.split('/').slice(1).reduce<unknown>(fieldOf, placed) as PodJson;
@@ -262,7 +260,7 @@ function frappeContainer(bench: BenchModel, props: FrappeContainerProps): k8s.Co
     workingDir: BENCH_DIR,
     command: [...command],
     env: [...BASE_ENV, ...env, ...sourcesEnv(env)],
-    resources: resourceRequirements(resources),
+    resources,
     securityContext: bench.security.container,
     volumeMounts: [
       ...(mounts === 'Framework' ? frameworkMounts(writesSites) : []),
@@ -322,15 +320,4 @@ function sourcesEnv(env: readonly k8s.EnvVar[]): readonly k8s.EnvVar[] {
   });
   if (sources.length === 0) return [];
   return [{ name: 'ENV_SOURCES', value: JSON.stringify(sources) }];
-}
-
-export function resourceRequirements(resources: Resources): k8s.ResourceRequirements {
-  const quantities = (list: Readonly<Record<string, string>>): Record<string, k8s.Quantity> =>
-    Object.fromEntries(
-      Object.entries(list).map(([name, value]) => [name, k8s.Quantity.fromString(value)]),
-    );
-  return {
-    ...(resources.requests ? { requests: quantities(resources.requests) } : {}),
-    ...(resources.limits ? { limits: quantities(resources.limits) } : {}),
-  };
 }

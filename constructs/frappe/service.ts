@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import { selectorLabels } from './pod.js';
@@ -37,13 +37,13 @@ export class PodService extends k8s.KubeService {
         // An ExternalName would lead elsewhere.
         type: 'ClusterIP',
         selector: selectorLabels({ owner, name: workload }),
-        ...(headless ? { clusterIp: 'None' } : {}),
+        ...(headless ? { clusterIP: 'None' } : {}),
         ...(sessionAffinity ? { sessionAffinity } : {}),
         ...(publishNotReadyAddresses ? { publishNotReadyAddresses } : {}),
         ports: Object.entries(props.ports).map(([portName, port]) => ({
           name: portName,
           port,
-          targetPort: k8s.IntOrString.fromNumber(port),
+          targetPort: port,
           protocol: 'TCP',
         })),
       },

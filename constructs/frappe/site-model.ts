@@ -1,4 +1,4 @@
-import type { k8s } from 'cdk8s-plus-28';
+import type * as k8s from '../kit/k8s.js';
 import type { AppBench } from '../api/bench.js';
 import type { PodTemplate, SiteConfigStatus } from '../kit/api.js';
 import { defined } from '../kit/json/defined.js';

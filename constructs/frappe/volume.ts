@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import type { Storage } from '../kit/api.js';
 import { dataLabels } from '../kit/deletion-policy.js';
 import type { Resource } from '../kit/object.js';
@@ -31,7 +31,7 @@ export class Volume extends Construct {
       spec: {
         accessModes: [accessMode],
         ...(storage.className ? { storageClassName: storage.className } : {}),
-        resources: { requests: { storage: k8s.Quantity.fromString(storage.size) } },
+        resources: { requests: { storage: storage.size } },
       },
     });
   }

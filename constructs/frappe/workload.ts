@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import { childLabels } from '../kit/labels.js';
 import { keepTogether } from './co-scheduling.js';
 import { podComponent } from './pod-components.js';
@@ -33,8 +33,8 @@ export class WorkloadConstruct extends Construct {
             : {
                 type: 'RollingUpdate',
                 rollingUpdate: {
-                  maxUnavailable: k8s.IntOrString.fromNumber(0),
-                  maxSurge: k8s.IntOrString.fromNumber(1),
+                  maxUnavailable: 0,
+                  maxSurge: 1,
                 },
               },
         template: frappePod(props, spread(props)),
@@ -48,7 +48,7 @@ export class WorkloadConstruct extends Construct {
       new k8s.KubePodDisruptionBudget(this, 'budget', {
         metadata: { name, namespace, labels },
         spec: {
-          maxUnavailable: k8s.IntOrString.fromNumber(1),
+          maxUnavailable: 1,
           selector: { matchLabels: selectorLabels(props) },
         },
       });

@@ -1,6 +1,6 @@
 import { ApiObject, type ApiObjectProps, Chart } from 'cdk8s';
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import { DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
 import { type AnyKind, DEFINITIONS, KINDS } from '../registry.js';
 import { OperatorAccess } from './operator-roles.js';

@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
 import { DNS_CONFIG } from '../kit/well-known.js';
 import { DEFAULT_IDS as IDS, DEFAULT_SETTINGS } from '../kit/operator-settings.js';
@@ -94,7 +94,7 @@ export class OperatorDeployment extends Construct {
     if (replicas < 2) return;
     new k8s.KubePodDisruptionBudget(this, 'budget', {
       metadata,
-      spec: { maxUnavailable: k8s.IntOrString.fromNumber(1), selector },
+      spec: { maxUnavailable: 1, selector },
     });
   }
 }
@@ -113,7 +113,7 @@ const DEFAULT_IDS: k8s.EnvVar[] = [
 
 function container(props: ManagerProps): k8s.Container {
   const check = (path: string): k8s.Probe => ({
-    httpGet: { path, port: k8s.IntOrString.fromString('health') },
+    httpGet: { path, port: 'health' },
   });
   return {
     name: OPERATOR.container,
@@ -135,10 +135,10 @@ function container(props: ManagerProps): k8s.Container {
     // No limit on CPU: a leader that is throttled may lose its Lease.
     resources: {
       requests: {
-        cpu: k8s.Quantity.fromString('100m'),
-        memory: k8s.Quantity.fromString('192Mi'),
+        cpu: '100m',
+        memory: '192Mi',
       },
-      limits: { memory: k8s.Quantity.fromString('512Mi') },
+      limits: { memory: '512Mi' },
     },
     securityContext: {
       allowPrivilegeEscalation: false,

@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import {
   CONTROL_PLANE,
   OPERATOR,
@@ -30,7 +30,7 @@ export class MetricsService extends Construct {
         ports: Object.entries(servedPorts(plainMetrics)).map(([name, port]) => ({
           name,
           port,
-          targetPort: k8s.IntOrString.fromString(name),
+          targetPort: name,
           protocol: 'TCP',
         })),
       },

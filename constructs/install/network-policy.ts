@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import { NGINX_PORT } from '../kit/constants.generated.js';
 import { NAMESPACE_NAME } from '../kit/well-known.js';
 import {
@@ -79,9 +79,9 @@ function isMetrics(port: number): boolean {
 }
 
 function tcp(port: number): k8s.NetworkPolicyPort {
-  return { port: k8s.IntOrString.fromNumber(port), protocol: 'TCP' };
+  return { port: port, protocol: 'TCP' };
 }
 
 function udp(port: number): k8s.NetworkPolicyPort {
-  return { port: k8s.IntOrString.fromNumber(port), protocol: 'UDP' };
+  return { port: port, protocol: 'UDP' };
 }

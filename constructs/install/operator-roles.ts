@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import { OPERATOR, OPERATOR_LABELS, outsideName } from '../kit/operator-identity.js';
 import {
   clusterRules,

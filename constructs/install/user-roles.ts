@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import type { KindDefinition } from '../kit/definition.js';
 import { OPERATOR, OPERATOR_LABELS, outsideName } from '../kit/operator-identity.js';
 import { userRules } from './permissions.js';
@@ -37,7 +37,7 @@ export class UserRoles extends Construct {
     // Not bound: bind it to the service account of the scraper.
     new k8s.KubeClusterRole(this, 'metrics-reader', {
       metadata: { name: nameOf(OPERATOR.metricsReaderRole), labels: OPERATOR_LABELS },
-      rules: [{ nonResourceUrLs: ['/metrics'], verbs: ['get'] }],
+      rules: [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }],
     });
   }
 }

@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import { API_VERSION, type KindDefinition } from '../kit/definition.js';
 import { NAMESPACE_NAME } from '../kit/well-known.js';
 import {
@@ -35,7 +35,7 @@ export class Webhooks extends Construct {
           {
             name: 'webhooks',
             port: 443,
-            targetPort: k8s.IntOrString.fromString('webhooks'),
+            targetPort: 'webhooks',
             protocol: 'TCP',
           },
         ],

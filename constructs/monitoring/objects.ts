@@ -1,6 +1,6 @@
 import { App, Chart } from 'cdk8s';
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../kit/k8s.js';
 import {
   CONTROL_PLANE,
   OPERATOR,

@@ -471,9 +471,8 @@ const CHANGE: readonly Mutation[] = [
     item: 'change',
     breaks: 'a pod stops before the next is ready',
     file: 'constructs/frappe/workload.ts',
-    find: 'maxUnavailable: k8s.IntOrString.fromNumber(0),\n                  maxSurge: k8s.IntOrString.fromNumber(1),',
-    replace:
-      'maxUnavailable: k8s.IntOrString.fromNumber(1),\n                  maxSurge: k8s.IntOrString.fromNumber(0),',
+    find: 'maxUnavailable: 0,\n                  maxSurge: 1,',
+    replace: 'maxUnavailable: 1,\n                  maxSurge: 0,',
     fails: [{ file: CHANGES, title: BY_HAND, message: LOST, run: 5 }],
     fast: [],
   },

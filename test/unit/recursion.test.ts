@@ -17,6 +17,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'constructs/install/cel.ts some': 'the path of a field, which is ours',
   'constructs/kit/json/equal.ts equal': 'the caches keep no deep value of a resource',
   'constructs/kit/json/hash.ts textOf': 'the same; of other objects, the picked value',
+  'constructs/kit/plain-object.ts sortedCopy': 'the tree, as deep as its templates',
   'constructs/kit/schema/node.ts compile': 'our schema',
   'constructs/kit/schema/rule-problems.ts celValue': 'our schema',
   'constructs/kit/schema/rule-problems.ts ruleProblems': 'our schema',

@@ -1,6 +1,6 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { k8s } from 'cdk8s-plus-28';
+import * as k8s from '../../kit/k8s.js';
 import { FrappeJob } from '../../frappe/job.js';
 import { jobCommand } from '../../frappe/pod.js';
 import { keyOfSecret } from '../../frappe/secret.js';

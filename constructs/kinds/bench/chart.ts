@@ -1,6 +1,6 @@
 import { Chart } from 'cdk8s';
-import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
+import * as k8s from '../../kit/k8s.js';
 import { configurationBlock } from '../../configuration/evaluate.js';
 import { addConfigurationJob } from '../../configuration/job.js';
 import type { BenchModel } from '../../frappe/bench-model.js';

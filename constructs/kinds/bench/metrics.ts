@@ -1,4 +1,3 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { EXPORTER_REQUESTS } from '../../frappe/default-resources.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
@@ -38,7 +37,7 @@ export class Metrics extends Construct {
       ports: { metrics: METRICS_PORT },
     });
     const answers = {
-      httpGet: { path: '/healthz', port: k8s.IntOrString.fromNumber(METRICS_PORT) },
+      httpGet: { path: '/healthz', port: METRICS_PORT },
     };
     new WorkloadConstruct(this, 'workload', {
       bench,

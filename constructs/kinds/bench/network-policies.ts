@@ -1,5 +1,5 @@
-import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import type * as k8s from '../../kit/k8s.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
 import {
   benchPods,

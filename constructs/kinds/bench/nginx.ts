@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../../kit/k8s.js';
 import { NGINX_REQUESTS } from '../../frappe/default-resources.js';
 import {
   NGINX_CONFIG_DIR,
@@ -37,7 +37,7 @@ export class Nginx extends Construct {
       ports: { http: NGINX_PORT },
     });
     const assets = {
-      httpGet: { path: '/assets/assets.json', port: k8s.IntOrString.fromNumber(NGINX_PORT) },
+      httpGet: { path: '/assets/assets.json', port: NGINX_PORT },
     };
     new WorkloadConstruct(this, 'workload', {
       bench,
@@ -54,7 +54,7 @@ export class Nginx extends Construct {
         resources: props.resources ?? NGINX_REQUESTS,
         readinessProbe: { ...assets, periodSeconds: 5, timeoutSeconds: 5 },
         livenessProbe: {
-          tcpSocket: { port: k8s.IntOrString.fromNumber(NGINX_PORT) },
+          tcpSocket: { port: NGINX_PORT },
           periodSeconds: 10,
           timeoutSeconds: 5,
           failureThreshold: 6,

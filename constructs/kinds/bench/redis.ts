@@ -1,4 +1,3 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import {
   REDIS_CACHE_PORT,
@@ -7,6 +6,7 @@ import {
   REDIS_RUN_DIR,
   SCRIPTS_DIR,
 } from '../../kit/constants.generated.js';
+import * as k8s from '../../kit/k8s.js';
 import { childLabels } from '../../kit/labels.js';
 import { benchNames } from '../../kit/names.js';
 import { bytesOf } from '../../kit/quantity.js';
@@ -18,7 +18,6 @@ import { kedaPeer, OnlyFromBench } from '../../frappe/network-rule.js';
 import {
   placement,
   podMetadata,
-  resourceRequirements,
   secretEnv,
   selectorLabels,
   withPodTemplates,
@@ -162,7 +161,7 @@ function server(props: {
       ...(maxMemory === undefined ? [] : [{ name: 'REDIS_MAXMEMORY', value: String(maxMemory) }]),
     ],
     ports: [{ name: role, containerPort: port, protocol: 'TCP' }],
-    resources: resourceRequirements(config.resources ?? REDIS_REQUESTS),
+    resources: config.resources ?? REDIS_REQUESTS,
     securityContext: bench.security.container,
     // Each check is a process in the container, so checks are rare.
     livenessProbe: { ...check('live'), periodSeconds: 30, failureThreshold: 3 },

@@ -1,4 +1,3 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { SOCKETIO_REQUESTS } from '../../frappe/default-resources.js';
 import {
@@ -53,7 +52,7 @@ export class Socketio extends Construct {
         headless: true,
       });
     }
-    const open = { tcpSocket: { port: k8s.IntOrString.fromNumber(SOCKETIO_PORT) } };
+    const open = { tcpSocket: { port: SOCKETIO_PORT } };
     new WorkloadConstruct(this, 'workload', {
       bench,
       owner,

@@ -1,6 +1,6 @@
 import { Chart } from 'cdk8s';
-import type { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
+import type * as k8s from '../../kit/k8s.js';
 import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../../frappe/job.js';
 import { jobCommand } from '../../frappe/pod.js';
 import type { SiteModel } from '../../frappe/site-model.js';

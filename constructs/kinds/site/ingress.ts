@@ -1,5 +1,5 @@
-import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import * as k8s from '../../kit/k8s.js';
 import type { AppSite } from '../../api/site.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
 import { accessHooks } from '../../integrations/index.js';

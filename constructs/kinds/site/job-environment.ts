@@ -1,4 +1,4 @@
-import type { k8s } from 'cdk8s-plus-28';
+import type * as k8s from '../../kit/k8s.js';
 import type { DatabaseServer } from '../../frappe/database.js';
 import { secretEnv } from '../../frappe/pod.js';
 import { siteEnv } from '../../frappe/site-model.js';

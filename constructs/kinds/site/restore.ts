@@ -1,4 +1,4 @@
-import type { k8s } from 'cdk8s-plus-28';
+import type * as k8s from '../../kit/k8s.js';
 import type { SiteBackup } from '../../api/backup.js';
 import { type BackupStore, backupStore, requireStoreSecrets } from '../../frappe/backup-store.js';
 import type { StatusPart } from '../../frappe/tree-status.js';

@@ -48,10 +48,14 @@ function sortedNames(value: object): readonly string[] {
   return Object.keys(Object.fromEntries(names.map((name) => [name, null])));
 }
 
-/** Sorts texts in place. Most are in their order already, and each sort allocates a copy. */
+/** Sorts texts in place. The few names of an object are moved: a sort of the library allocates. */
 export function sorted(texts: string[]): readonly string[] {
+  if (texts.length > 32) return texts.sort();
   for (let i = 1; i < texts.length; i++) {
-    if ((texts[i] ?? '') < (texts[i - 1] ?? '')) return texts.sort();
+    const text = texts[i] ?? '';
+    let at = i;
+    for (; at > 0 && (texts[at - 1] ?? '') > text; at--) texts[at] = texts[at - 1] ?? '';
+    texts[at] = text;
   }
   return texts;
 }
