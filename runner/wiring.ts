@@ -293,6 +293,7 @@ function sharedParts(
     client,
     children,
     metadataKeys,
+    valuesIds: dependencies.valuesIds,
     isCurrent: (resource) => live.isCurrent(resource),
     onApiGone: () => {
       discovery.hint();

@@ -136,6 +136,11 @@ export interface ClusterReader {
     name: string,
     pick: (object: O) => T,
   ): T | undefined;
+  /**
+   * The same for a Secret whose values the operator generates. One that does not exist is read as the one
+   * that it will generate; a preview generates none.
+   */
+  generated<T>(namespace: string, name: string, pick: (secret: KubeObject) => T): T | undefined;
   /** What `pick` returns for each resource under an index value, sorted by key; invalid ones are left out. */
   list<O extends KubeObject, T>(
     index: Index<O>,

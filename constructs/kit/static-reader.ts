@@ -53,6 +53,10 @@ export class StaticReader implements ClusterReader {
     return found && pick(found as O);
   }
 
+  generated<T>(namespace: string, name: string, pick: (secret: KubeObject) => T): T | undefined {
+    return this.get('Secret', namespace, name, pick);
+  }
+
   names<O extends KubeObject>(index: Index<O>, value: string): readonly string[] {
     return this.list(index, value, ({ metadata }) => metadata.name);
   }

@@ -38,6 +38,11 @@ export class NamespaceReader implements ClusterReader {
     return this.reader.get(kind, namespace, name, pick);
   }
 
+  /** Admission generates no Secret. */
+  generated<T>(namespace: string, name: string, pick: (secret: KubeObject) => T): T | undefined {
+    return this.get('Secret', namespace, name, pick);
+  }
+
   list<O extends KubeObject, T>(
     index: Index<O>,
     value: string,

@@ -11,6 +11,7 @@ import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
 import { BEFORE_APPLY, foreignKeys, isBeforeApply } from '../cache/managed-fields.js';
 import type { ChildCache } from '../cache/child-cache.js';
+import { ValuesIds } from '../cache/values-ids.js';
 import type { Plan, PlannedChild } from '../plan/plan.js';
 import type { Status } from '../plan/resource-status.js';
 import { alteredField, type WrittenMetadata } from './altered-field.js';
@@ -43,6 +44,8 @@ export interface ApplyProps {
   readonly client: Pick<Client, 'request' | 'apply'>;
   readonly children: ChildCache;
   readonly metadataKeys: MetadataKeys;
+  /** The ids that kinds expect of generated values. @default none are expected */
+  readonly valuesIds?: Pick<ValuesIds, 'next' | 'use'>;
   /**
    * Whether a resource is as the API server has it.
    * @default it is not read
@@ -258,17 +261,20 @@ export class Applier {
 
   /** Creates a generated Secret with its values, which the operator never reads again. */
   async #generate(task: Task): Promise<ApplyAction> {
-    const { client, children, metadataKeys } = this.props;
+    const { client, children, metadataKeys, valuesIds = new ValuesIds() } = this.props;
     const { planned } = task;
     const object = objectOf(task);
+    const { namespace = '', name } = object.metadata;
+    const id = valuesIds.next(namespace, name);
     const created = await client.request<KubeObject>(
       'POST',
-      resourcePath(planned.kind, object.metadata.namespace),
+      resourcePath(planned.kind, namespace),
       {
         query: { fieldManager: FIELD_MANAGER },
-        body: withValues(object, metadataKeys, randomBytes),
+        body: withValues(object, metadataKeys, id, randomBytes),
       },
     );
+    valuesIds.use(namespace, name);
     children.put(planned.kind, created, planned.hash, alteredField(this.#written(object), created));
     return 'created';
   }

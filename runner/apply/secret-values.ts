@@ -10,11 +10,13 @@ type Wanted = 'password' | 'fernet' | { readonly text: string };
 
 /**
  * A generated Secret with the values that its annotation requests, from random bytes.
+ * @param id names the values
  * @param randomBytes a cryptographic source
  */
 export function withValues(
   secret: KubeObject,
   metadataKeys: MetadataKeys,
+  id: string,
   randomBytes: (size: number) => Uint8Array,
 ): KubeObject & { readonly data: Readonly<Record<string, string>> } {
   const keys = JSON.parse(secret.metadata.annotations?.[metadataKeys.generate] ?? '{}') as Readonly<
@@ -27,7 +29,6 @@ export function withValues(
     ]),
   );
   const { metadata } = secret;
-  const id = Buffer.from(randomBytes(8)).toString('hex');
   const annotations = { ...metadata.annotations, [metadataKeys.generatedId]: id };
   return { ...secret, metadata: { ...metadata, annotations }, data };
 }

@@ -5,6 +5,7 @@ import { joined, keyOf, keyOfObject, type KubeObject } from '../../constructs/ki
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Settings } from '../../constructs/kit/operator-settings.js';
 import { problemsOf } from './checked.js';
+import { ValuesIds } from './values-ids.js';
 import type { OnInvalid } from './invalid-objects.js';
 import { Multimap } from './multimap.js';
 
@@ -41,6 +42,7 @@ export class DependencyTracker {
   /** What each dependent has read. */
   readonly #reads = new Map<string, readonly Read[]>();
   readonly #picks: PickCache;
+  readonly valuesIds = new ValuesIds();
   readonly #onInvalid: OnInvalid;
 
   constructor(
@@ -68,6 +70,7 @@ export class DependencyTracker {
     const before = objects.get(key);
     if (after) objects.set(key, after);
     else objects.delete(key);
+    if (after && kind === 'Secret') this.valuesIds.seen(key);
     for (const [dependent, reads] of this.#readsOf(joined(kind, key))) {
       const changed = reads.some(
         ({ pick, picked }) => pick && this.#picks.of(after, pick) !== picked,
@@ -115,11 +118,9 @@ export class DependencyTracker {
         return this.#served.has(topic);
       },
       isDue: (since, afterMs = 0, { alignedBy } = {}) => {
-        const end = Date.parse(since) + afterMs;
+        const at = endOf(since, afterMs, alignedBy);
         // A status can hold any text: what is no time would never be due.
-        if (Number.isNaN(end)) return true;
-        const at =
-          alignedBy === undefined || afterMs === 0 ? end : aligned(end, afterMs, alignedBy);
+        if (Number.isNaN(at)) return true;
         const due = at <= now();
         if (!due) dueAt = Math.min(dueAt, at);
         return due;
@@ -139,6 +140,12 @@ export class DependencyTracker {
           picked: this.#picks.of(object, constant),
         });
         return object && readOne(object, pick);
+      },
+      generated: <T>(namespace: string, name: string, pick: (secret: KubeObject) => T) => {
+        const key = keyOf(namespace, name);
+        const secret = this.objects('Secret').get(key) ?? this.valuesIds.expected(namespace, name);
+        reads.push({ topic: joined('Secret', key), pick, picked: this.#picks.of(secret, pick) });
+        return readOne(secret, pick);
       },
       list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
         const topic = indexTopic(index, value);
@@ -279,8 +286,10 @@ function readOne<O extends KubeObject, T>(object: O, pick: (object: O) => T): T 
   throw new Waiting('Unreadable', `${kind} ${metadata.name}: is invalid: ${why}; correct it`);
 }
 
-/** The moment nearest to `end` of those, `every` milliseconds apart, that all users of one text share. */
-function aligned(end: number, every: number, alignedBy: string): number {
+/** `every` milliseconds after `since`; with a text the nearest moment that all its users share. */
+function endOf(since: string, every: number, alignedBy: string | undefined): number {
+  const end = Date.parse(since) + every;
+  if (alignedBy === undefined || every === 0) return end;
   const offset = parseInt(hashOf(alignedBy).slice(0, 8), 16) % every;
   return Math.round((end - offset) / every) * every + offset;
 }

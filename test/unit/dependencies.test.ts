@@ -5,6 +5,7 @@ import type { Index } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/operator-settings.js';
+import { valuesIdOf } from '../../constructs/kit/secret-values.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
 import { randomFrom } from '../../testbed/random.js';
 
@@ -299,5 +300,35 @@ describe('time', () => {
       return moment;
     });
     assert.equal(new Set(moments.map((moment) => moment % delayMs)).size, 1);
+  });
+});
+
+describe('a Secret that will be generated', () => {
+  const readId = (): string | undefined =>
+    reconcile('a', (reader) => reader.generated('n', 's', valuesIdOf));
+  const putSecret = (id: string): void => {
+    const metadata = { name: 's', namespace: 'n', annotations: { 'x/generated-id': id } };
+    dependencies.update('Secret', 'n/s', { apiVersion: 'v1', kind: 'Secret', metadata });
+  };
+
+  test('is read as it is then, and enqueues nothing when it exists', () => {
+    const id = readId() ?? '';
+    assert.equal(readId(), id);
+    putSecret(id);
+    assert.deepEqual(enqueued, []);
+    assert.equal(readId(), id);
+  });
+  test('enqueues where it has other values', () => {
+    readId();
+    putSecret('other');
+    assert.deepEqual(enqueued, ['a now']);
+    assert.equal(readId(), 'other');
+  });
+  test('is another one after its deletion', () => {
+    const id = readId() ?? '';
+    putSecret(id);
+    dependencies.update('Secret', 'n/s', undefined);
+    assert.deepEqual(enqueued, ['a now']);
+    assert.notEqual(readId(), id);
   });
 });

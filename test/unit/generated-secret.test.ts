@@ -5,9 +5,12 @@ import { describe, test } from 'node:test';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { metadataKeysFor } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { valuesIdOf } from '../../constructs/kit/secret-values.js';
 import { withValues } from '../../runner/apply/secret-values.js';
+import { ValuesIds } from '../../runner/cache/values-ids.js';
 
 const METADATA_KEYS = metadataKeysFor(DEFAULT_API_GROUP);
+const ID = '0123456789abcdef';
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 const secret = (keys: Readonly<Record<string, string>>): KubeObject => ({
@@ -21,7 +24,7 @@ function values(
   keys: Readonly<Record<string, string>>,
   bytes: (size: number) => Uint8Array = randomBytes,
 ): Readonly<Record<string, string>> {
-  const { data } = withValues(secret(keys), METADATA_KEYS, bytes);
+  const { data } = withValues(secret(keys), METADATA_KEYS, ID, bytes);
   return Object.fromEntries(
     Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
   );
@@ -85,15 +88,38 @@ describe('a generated Fernet key', () => {
 describe('a Secret with its values', () => {
   test('stays as it was otherwise', () => {
     const wanted = secret({ a: 'password', b: 'fernet' });
-    const { data, metadata, ...rest } = withValues(wanted, METADATA_KEYS, randomBytes);
-    const { [METADATA_KEYS.generatedId]: id = '', ...annotations } = metadata.annotations ?? {};
+    const { data, metadata, ...rest } = withValues(wanted, METADATA_KEYS, ID, randomBytes);
+    const { [METADATA_KEYS.generatedId]: id, ...annotations } = metadata.annotations ?? {};
     assert.deepEqual({ ...rest, metadata: { ...metadata, annotations } }, wanted);
-    assert.match(id, /^[0-9a-f]{16}$/, 'what identifies its values is new');
+    assert.equal(id, ID);
     assert.deepEqual(Object.keys(data), ['a', 'b']);
   });
 
   test('has none where none are requested', () => {
     const plain: KubeObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } };
-    assert.deepEqual(withValues(plain, METADATA_KEYS, randomBytes).data, {});
+    assert.deepEqual(withValues(plain, METADATA_KEYS, ID, randomBytes).data, {});
+  });
+});
+
+describe('the id of values that are generated next', () => {
+  const idOf = (ids: ValuesIds): string => valuesIdOf(ids.expected('n', 's'));
+
+  test('is expected until they are generated under it', () => {
+    const ids = new ValuesIds();
+    const expected = idOf(ids);
+    assert.match(expected, /^[0-9a-f]{16}$/);
+    assert.equal(idOf(ids), expected);
+    assert.equal(ids.next('n', 's'), expected);
+    assert.equal(ids.next('n', 's'), expected, 'a failed attempt uses no id');
+    assert.notEqual(ids.next('n', 'other'), expected);
+  });
+  test('names one generation only', () => {
+    const ids = new ValuesIds();
+    const expected = idOf(ids);
+    ids.use('n', 's');
+    assert.equal(idOf(ids), expected, 'the caches do not have the Secret yet');
+    assert.notEqual(ids.next('n', 's'), expected, 'it was deleted before they had it');
+    ids.seen('n/s');
+    assert.notEqual(idOf(ids), expected);
   });
 });

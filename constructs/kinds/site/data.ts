@@ -37,7 +37,7 @@ interface SiteSecrets {
    * again.
    */
   readonly generated: readonly string[];
-  /** The first generated Secret that does not exist yet. */
+  /** The first generated Secret that does not exist, in a preview. */
   readonly missing: string | undefined;
 }
 
@@ -88,7 +88,7 @@ function resolveSecrets(
     : '';
   const others = [...(external ? [] : [names.databaseSecret]), names.encryptionKey].map((name) => ({
     name,
-    id: reader.get('Secret', namespace, name, valuesIdOf),
+    id: reader.generated(namespace, name, valuesIdOf),
   }));
   const generated = [
     ...(admin.generated ? [{ name: names.adminPassword, id: admin.id }] : []),
@@ -108,7 +108,7 @@ interface AdminPassword {
   readonly secret: string;
   readonly version: string;
   readonly generated: boolean;
-  /** See `valuesIdOf`; undefined for a Secret that does not exist. */
+  /** See `valuesIdOf`; undefined for a Secret that does not exist, in a preview. */
   readonly id: string | undefined;
 }
 
@@ -128,7 +128,7 @@ function adminPassword(
     return { secret: reference, version, generated: false, id: undefined };
   }
   const secret = siteNames(name).adminPassword;
-  const found = reader.get('Secret', namespace, secret, namedSecretOf);
+  const found = reader.generated(namespace, secret, namedSecretOf);
   if (!found) return { secret, version: '', generated: true, id: undefined };
   const { version, generated, id } = found;
   return { secret, version, generated, id };
