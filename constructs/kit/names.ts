@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * The names of the objects of benches and sites, which other kinds need too. They are public API: a
@@ -57,7 +57,7 @@ export function siteNames(site: string) {
  * site.
  */
 export function databaseName(namespace: string, site: string): string {
-  const digest = createHash('sha256').update(`${namespace}/${site}`).digest('hex').slice(0, 10);
+  const digest = hash('sha256', `${namespace}/${site}`).slice(0, 10);
   return `s_${site.replaceAll('-', '_').slice(0, 40)}_${digest}`;
 }
 

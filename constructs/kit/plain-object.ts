@@ -1,6 +1,6 @@
 import { ApiObject, type ApiObjectProps, type JsonPatch } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { sorted } from './json/hash.js';
+import { sorted } from './json/canonical.js';
 import type { KubeObject } from './object.js';
 
 /**

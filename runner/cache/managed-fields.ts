@@ -1,8 +1,10 @@
 import { isObject } from '../../constructs/kit/json/is-object.js';
-import { canonicalJson, hashOfText, sorted } from '../../constructs/kit/json/hash.js';
+import { CanonicalWriter, sorted } from '../../constructs/kit/json/canonical.js';
 import type { KubeObject, ManagedFieldsEntry } from '../../constructs/kit/object.js';
 
 type Fields = Readonly<Record<string, unknown>>;
+
+const writer = new CanonicalWriter();
 
 /**
  * A hash of the fields of a live object that a manager applied, with their present values: the
@@ -12,7 +14,11 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export function ownedHash(object: KubeObject, manager: string): string | undefined {
   const entry = object.metadata.managedFields?.find((candidate) => isOurs(candidate, manager));
-  return entry?.fieldsV1 && hashOfText(textOf(object, entry.fieldsV1) ?? '');
+  if (!entry?.fieldsV1) return undefined;
+  // An earlier object may have ended with an error.
+  writer.truncate(0);
+  writePart(object, entry.fieldsV1);
+  return writer.takeHash();
 }
 
 /** The fields that a manager has applied; undefined if it has applied nothing. */
@@ -58,39 +64,47 @@ function isOurs(entry: ManagedFieldsEntry, manager: string): boolean {
 }
 
 /**
- * The canonical JSON of the part of a value that a fieldset names; of the whole value at a leaf. The
- * part itself is not built: each event of each child needs its text only.
+ * Writes the canonical JSON of the part of a value that a fieldset names; of the whole value at a leaf. The
+ * part itself is not built: each event of each child needs its hash only.
+ * @returns false where there is no such part
  */
-function textOf(value: unknown, fields: Fields): string | undefined {
-  const keys = Object.keys(fields).filter((key) => key !== '.');
-  if (keys.length === 0) return value === undefined ? undefined : canonicalJson(value);
-  let parts = '';
-  for (const key of sorted(keys)) {
-    const text = selected(value, key, (fields[key] ?? {}) as Fields);
-    if (text !== undefined) parts += `${parts && ','}${JSON.stringify(key)}:${text}`;
+function writePart(value: unknown, fields: Fields): boolean {
+  const keys = sorted(Object.keys(fields));
+  if (keys.length === 0 || (keys.length === 1 && keys[0] === '.')) return writer.value(value);
+  writer.raw('{');
+  let isFirst = true;
+  for (const key of keys) {
+    if (key === '.') continue;
+    const before = writer.length;
+    if (!isFirst) writer.raw(',');
+    writer.text(key);
+    writer.raw(':');
+    if (writeSelected(value, key, (fields[key] ?? {}) as Fields)) isFirst = false;
+    else writer.truncate(before);
   }
-  return `{${parts}}`;
+  writer.raw('}');
+  return true;
 }
 
 /** Path elements: `f:<field>`, `k:<key of a list item as JSON>`, `v:<value of a set as JSON>`. */
-function selected(value: unknown, key: string, fields: Fields): string | undefined {
+function writeSelected(value: unknown, key: string, fields: Fields): boolean {
   const rest = key.slice(2);
   switch (key.slice(0, 2)) {
     case 'f:':
-      return isObject(value) ? textOf(value[rest], fields) : undefined;
+      return isObject(value) && writePart(value[rest], fields);
     case 'k:':
-      return textOf(itemOf(value, JSON.parse(rest) as Fields), fields);
+      return writePart(itemOf(value, JSON.parse(rest) as Fields), fields);
     case 'v:':
-      return String(Array.isArray(value) && value.includes(JSON.parse(rest)));
+      writer.raw(String(Array.isArray(value) && value.includes(JSON.parse(rest))));
+      return true;
     default:
-      return undefined;
+      return false;
   }
 }
 
 /** The item of a list that has some values. */
 function itemOf(list: unknown, key: Fields): unknown {
   const items: readonly unknown[] = Array.isArray(list) ? list : [];
-  return items.find(
-    (item) => isObject(item) && Object.entries(key).every(([name, part]) => item[name] === part),
-  );
+  const names = Object.keys(key);
+  return items.find((item) => isObject(item) && names.every((name) => item[name] === key[name]));
 }

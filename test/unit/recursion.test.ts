@@ -16,7 +16,8 @@ const BOUNDED: Readonly<Record<string, string>> = {
     '`templateProblems` admits no deeper template',
   'constructs/install/cel.ts some': 'the path of a field, which is ours',
   'constructs/kit/json/equal.ts equal': 'the caches keep no deep value of a resource',
-  'constructs/kit/json/hash.ts textOf': 'the same; of other objects, the picked value',
+  'constructs/kit/json/canonical.ts this.#fields this.#items this.value':
+    'the same; of other objects, the picked value',
   'constructs/kit/plain-object.ts sortedCopy': 'the tree, as deep as its templates',
   'constructs/kit/schema/node.ts compile': 'our schema',
   'constructs/kit/schema/rule-problems.ts celValue': 'our schema',
@@ -30,7 +31,8 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'runner/apply/as-applied.ts isSame isSameList': 'the object that is wanted',
   'runner/cache/crd-check.ts missingFields': 'our schema',
   'runner/cache/discovery.ts this.#poll this.#schedule': 'one call each time that a timer ends',
-  'runner/cache/managed-fields.ts selected textOf': 'an error of the stack makes the child invalid',
+  'runner/cache/managed-fields.ts writePart writeSelected':
+    'an error of the stack makes the child invalid',
   'runner/config/config.ts deepFreeze': 'our configuration',
   'runner/queue/workqueue.ts this.#pump this.#retry this.#run this.add this.addAfter':
     'the workers',
