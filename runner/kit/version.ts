@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 export const VERSION: string = readVersion();
 
 function readVersion(): string {
-  // Relative to the bundle in dist/lib/operator, and to the compiled file in dist/lib/runner/kit.
+  // Relative to a bundle, such as in dist/lib/operator, and to the compiled file in dist/lib/runner/kit.
   const places = ['../../../package.json', '../../../../package.json'];
   const file = places
     .map((place) => new URL(place, import.meta.url))

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-const MAIN = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../app-operator/main.js', import.meta.url));
 /** A busy machine starts processes slowly. A request without a response takes 30 s. */
 const LIMIT_MS = 20_000;
 const BENCH = `apiVersion: app-operator.io/v1alpha1

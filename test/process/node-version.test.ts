@@ -17,6 +17,7 @@ const SIMULATED = `data:text/javascript,Object.defineProperty(process, 'versions
 
 const ENTRY_POINTS = [
   ...['cli/main', 'cli/kubectl-complete', 'cli/synth-app', 'runner/main', 'operator/main'],
+  ...['app-operator/main', 'app-operator/kubectl-complete'],
   ...mainsIn('tools'),
   ...mainsIn('testbed'),
 ];

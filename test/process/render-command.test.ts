@@ -23,7 +23,7 @@ import { DEFINITIONS } from '../../constructs/registry.js';
 import { VERSION } from '../../runner/kit/version.js';
 import { API_VERSION, bench, MINIMAL, namesIn, objectsIn, site } from '../unit/render-manifests.js';
 
-const MAIN = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../app-operator/main.js', import.meta.url));
 const EXAMPLES = fileURLToPath(new URL('../../../../examples/', import.meta.url));
 
 interface Result {

@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 
 import { projectRoot } from '../../testbed/project-root.js';
 
-const MAIN = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../app-operator/main.js', import.meta.url));
 
 /** A block of commands that a page has for its reader. */
 export interface Block {

@@ -1,6 +1,6 @@
 /**
- * Joins the operator's compiled code with its libraries in a few files below dist/lib/operator. They start
- * faster and take less memory than a thousand modules: the image and the tests run them. See ADR 29.
+ * Joins the compiled code with its libraries in a few files: of the operator below dist/lib/operator, of the
+ * CLI below dist/lib/app-operator. They start faster and take less memory than a thousand modules. See ADR 29.
  *
  *     node dist/lib/tools/bundle/build.js
  */
@@ -12,36 +12,40 @@ import { build } from 'esbuild';
 import { writeIfChanged } from '../jobs/build.js';
 
 const LIB = fileURLToPath(new URL('../../', import.meta.url));
-/** As deep as the folders of the modules, which have paths relative to themselves. */
-const BUNDLE = join(LIB, 'operator');
 /** Libraries of CommonJS call it. */
 const REQUIRE =
   "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);";
 
-const { outputFiles } = await build({
-  write: false,
-  entryPoints: [join(LIB, 'runner/main.js')],
-  outdir: BUNDLE,
-  bundle: true,
-  // The check of Node.js comes first, and what is rarely needed is loaded when it is.
-  splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node22',
-  banner: { js: REQUIRE },
-  // Only for credentials of programs, and as large as all the rest.
-  external: ['@kubernetes/client-node'],
-  // They stand in node_modules of the image.
-  legalComments: 'none',
-  logLevel: 'warning',
-});
+// Folders as deep as those of the modules, which have paths relative to themselves.
+await bundle('operator', ['runner/main.js']);
+await bundle('app-operator', ['cli/main.js', 'cli/kubectl-complete.js']);
 
-// Another process may be running the present files.
-for (const { path, text } of outputFiles) writeIfChanged(path, escaped(text));
-const current = new Set(outputFiles.map(({ path }) => path));
-for (const name of await readdir(BUNDLE)) {
-  const file = join(BUNDLE, name);
-  if (!current.has(file)) await rm(file);
+async function bundle(folder: string, programs: readonly string[]): Promise<void> {
+  const outdir = join(LIB, folder);
+  const { outputFiles } = await build({
+    write: false,
+    entryPoints: programs.map((program) => join(LIB, program)),
+    outdir,
+    bundle: true,
+    // The check of Node.js comes first, and what is rarely needed is loaded when it is.
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    banner: { js: REQUIRE },
+    // Only for credentials of programs, and as large as all the rest.
+    external: ['@kubernetes/client-node'],
+    // They stand in node_modules of the image.
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  // Another process may be running the present files.
+  for (const { path, text } of outputFiles) writeIfChanged(path, escaped(text));
+  const current = new Set(outputFiles.map(({ path }) => path));
+  for (const name of await readdir(outdir)) {
+    const file = join(outdir, name);
+    if (!current.has(file)) await rm(file);
+  }
 }
 
 /** Of ASCII only: V8 keeps the text of a program, and any other character doubles it. */

@@ -6,6 +6,8 @@ import type { Release } from './release.js';
 
 /** Folders of the compiled code that users run and import. */
 const CODE = ['cli', 'constructs', 'imports', 'runner'];
+/** The CLI with its libraries. */
+const PROGRAMS = 'dist/lib/app-operator';
 /** What a manifest of a published package does not have. */
 const PRIVATE = ['private', 'scripts', 'devDependencies', 'allowScripts', 'files'];
 
@@ -30,6 +32,7 @@ export async function stagePackage({ root, scratch }: Release): Promise<string> 
       await cp(path.join(root, file), path.join(stage, file));
     }
   }
+  await cp(path.join(root, PROGRAMS), path.join(stage, PROGRAMS), { recursive: true });
   for (const name of ['README.md', 'CHANGELOG.md', 'LICENSE', 'dist/crds', 'dist/install.yaml']) {
     await cp(path.join(root, name), path.join(stage, name), { recursive: true });
   }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { runProgram } from '../../../cli/program.js';
 
 /** The command line's program. */
-export const MAIN = fileURLToPath(new URL('../../../cli/main.js', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../../../app-operator/main.js', import.meta.url));
 
 export interface CommandResult {
   readonly code: number;
