@@ -104,12 +104,12 @@ export class CanonicalWriter {
     return this.#bytes;
   }
 
-  /** All that was written; the next value begins anew. */
+  /** All that was written; the next value begins with nothing. */
   takeText(): string {
     return this.#taken((bytes) => bytes.toString());
   }
 
-  /** A short hash of all that was written; the next value begins anew. */
+  /** A short hash of all that was written; the next value begins with nothing. */
   takeHash(): string {
     return this.#taken(shortHash);
   }
