@@ -61,11 +61,22 @@ const API_GONE_RETRY_MS = 5_000;
 /** No object has this version, so an apply with it can only create. */
 const IMPOSSIBLE_VERSION = '1';
 
+/** What responses of this reconcile already say, so that no read before a Job has to. */
+export interface Known {
+  /** The resource is as the API server has it. */
+  readonly resource: boolean;
+  /** The child that records Jobs was created: none has run. */
+  readonly holder: boolean;
+}
+
+const NOTHING_KNOWN: Known = { resource: false, holder: false };
+
 /** One child to apply. */
 interface Task {
   readonly resource: Resource;
   readonly plan: Plan;
   readonly planned: PlannedChild;
+  readonly known: Known;
   readonly live: Child | undefined;
   /** Whether it was read, and lacks what the caches know it by. */
   readonly adopted?: true;
@@ -101,9 +112,14 @@ export class Applier {
    * Applies one child, unless it matches its plan.
    * @throws Stalled if another owner has an object of its name, or the API server refuses it
    */
-  async apply(resource: Resource, plan: Plan, planned: PlannedChild): Promise<ChangeSetEntry> {
+  async apply(
+    resource: Resource,
+    plan: Plan,
+    planned: PlannedChild,
+    known = NOTHING_KNOWN,
+  ): Promise<ChangeSetEntry> {
     const live = this.props.children.get(planned.id);
-    const change = await this.#change({ resource, plan, planned, live });
+    const change = await this.#change({ resource, plan, planned, known, live });
     return { kind: planned.kind.kind, name: planned.name, change };
   }
 
@@ -181,10 +197,11 @@ export class Applier {
 
   /** Creates a Job, unless it has succeeded before; then what is cached of it was not true. */
   async #begin(task: Task): Promise<ApplyAction> {
-    const { resource, plan, planned } = task;
-    const { isCurrent } = this.props;
-    if (plan.owner !== undefined && isCurrent && !(await isCurrent(resource))) return 'skipped';
-    if (await this.records.begin(plan, planned)) return 'unchanged';
+    const { resource, plan, planned, known } = task;
+    const { isCurrent = () => Promise.resolve(true) } = this.props;
+    const isRead = known.resource || plan.owner === undefined;
+    if (!isRead && !(await isCurrent(resource))) return 'skipped';
+    if (!known.holder && (await this.records.begin(plan, planned))) return 'unchanged';
     return this.#applyObject(task);
   }
 

@@ -15,6 +15,15 @@ export interface Progress {
   readonly complete: boolean;
 }
 
+/** One apply of a plan. */
+interface Course {
+  readonly resource: Resource;
+  readonly plan: Plan;
+  readonly isWritten: boolean;
+  /** So far. */
+  readonly changes: ChangeSetEntry[];
+}
+
 /** Applies plans stage by stage, retries failed Jobs, and prunes. */
 export class ResourceManager {
   readonly pruner: Pruner;
@@ -58,15 +67,18 @@ export class ResourceManager {
     );
   }
 
-  /** Applies the stages in their order. It never waits: the next event continues. */
-  async apply(resource: Resource, plan: Plan): Promise<Progress> {
+  /**
+   * Applies the stages in their order. It never waits: the next event continues.
+   * @param isWritten whether the resource is the response to a write of this reconcile
+   */
+  async apply(resource: Resource, plan: Plan, isWritten = false): Promise<Progress> {
     const changes: ChangeSetEntry[] = [];
     await this.props.applier.records.record(plan);
     let complete = true;
     let hasFailed = false;
     for (const stage of plan.stages) {
       if (!complete && !(hasFailed && stage.afterFailure)) continue;
-      const isPassed = await this.#applyStage(resource, plan, stage, changes);
+      const isPassed = await this.#applyStage({ resource, plan, isWritten, changes }, stage);
       if (isPassed || stage.advisory) continue;
       complete = false;
       hasFailed = stage.children.some((planned) => this.#hasFailed(planned));
@@ -75,16 +87,12 @@ export class ResourceManager {
   }
 
   /** @returns whether later stages may follow */
-  async #applyStage(
-    resource: Resource,
-    plan: Plan,
-    stage: PlannedStage,
-    changes: ChangeSetEntry[],
-  ): Promise<boolean> {
+  async #applyStage(course: Course, stage: PlannedStage): Promise<boolean> {
+    const { plan, changes } = course;
     const unmatched = stage.children.filter((planned) => !this.#matches(plan, planned));
     const isBlocked = stage.blockedReason !== undefined;
     const wanted = isBlocked ? unmatched.filter((one) => this.#isOrphan(one)) : unmatched;
-    if (wanted.length > 0) changes.push(...(await this.#applyAll(resource, plan, wanted)));
+    if (wanted.length > 0) changes.push(...(await this.#applyAll(course, wanted)));
     if (isBlocked && unmatched.length > 0) return false;
     // A Job may have succeeded while the stage was applied.
     if (stage.children.some(({ taskHash }) => taskHash !== undefined)) {
@@ -106,12 +114,12 @@ export class ResourceManager {
   }
 
   async #applyAll(
-    resource: Resource,
-    plan: Plan,
+    { resource, plan, isWritten, changes: before }: Course,
     wanted: readonly PlannedChild[],
   ): Promise<readonly ChangeSetEntry[]> {
+    const known = { resource: isWritten, holder: hasCreatedHolder(plan, before) };
     const results = await Promise.allSettled(
-      wanted.map((planned) => this.props.applier.apply(resource, plan, planned)),
+      wanted.map((planned) => this.props.applier.apply(resource, plan, planned, known)),
     );
     const errors: unknown[] = [];
     const changes: ChangeSetEntry[] = [];
@@ -172,4 +180,11 @@ export class ResourceManager {
 /** The children whose state is a part of the resource's: those of advisory stages come and go. */
 function lasting(plan: Plan): readonly PlannedChild[] {
   return plannedOf(plan).filter(({ advisory }) => !advisory);
+}
+
+function hasCreatedHolder({ holder }: Plan, changes: readonly ChangeSetEntry[]): boolean {
+  return changes.some(
+    ({ change, kind, name }) =>
+      change === 'created' && kind === holder?.kind.kind && name === holder.name,
+  );
 }

@@ -120,7 +120,7 @@ export class Reconciler {
     const plan = this.#planner.plan(resource, inputs);
     resourceManager.trustAppliedHash(plan, seen.status?.appliedHash);
     const retryMs = await resourceManager.jobRetry.retry(plan, state);
-    const { changes, complete } = await resourceManager.apply(resource, plan);
+    const { changes, complete } = await resourceManager.apply(resource, plan, resource !== seen);
     if (complete) {
       this.#planner.applied(resource);
       const owner = this.#planner.ownerOf(resource);

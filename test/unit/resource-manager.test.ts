@@ -31,13 +31,17 @@ const AFTER: Wanted = { kind: 'ConfigMap', name: 'after', labels, data: {} };
 let api: FakeApi;
 let children: ChildCache;
 let resourceManager: ResourceManager;
+/** How often the resource was read. */
+let reads: number;
 beforeEach(() => {
   api = new FakeApi();
+  reads = 0;
   children = new ChildCache(METADATA_KEYS, () => undefined);
   const applier = new Applier({
     client: api,
     children,
     metadataKeys: METADATA_KEYS,
+    isCurrent: () => Promise.resolve(++reads > 0),
     onApiGone: () => undefined,
   });
   resourceManager = new ResourceManager({ children, applier, now: () => 0 });
@@ -81,6 +85,37 @@ describe('a wanted child that is being deleted', () => {
     const { complete } = await resourceManager.apply(BENCH, aPlan([[WORKERS], [AFTER]]));
     assert.equal(complete, false);
     assert.deepEqual(api.calls, []);
+  });
+});
+
+describe('before a Job is created', () => {
+  const holder = { id: childId(Secret, 'n', 'key'), kind: Secret, namespace: 'n', name: 'key' };
+  const key: Wanted = { kind: 'Secret', name: 'key', labels, data: {} };
+  const init: Wanted = {
+    ...{ kind: 'Job', name: 'init', labels, spec: {} },
+    annotations: { [METADATA_KEYS.run]: 'r1' },
+  };
+  const plan = (): Plan => ({ ...aPlan([[key], [init]]), holder, owner: 'u-1' });
+  const hasKey = async (): Promise<void> => {
+    await resourceManager.apply(BENCH, aPlan([[key]]));
+    api.calls.length = 0;
+  };
+
+  test('the resource and the record of earlier Jobs are read', async () => {
+    await hasKey();
+    await resourceManager.apply(BENCH, plan());
+    assert.deepEqual([reads, api.calls], [1, ['GET key', 'APPLY init']]);
+  });
+
+  test('the resource is not read where the same reconcile has written it', async () => {
+    await hasKey();
+    await resourceManager.apply(BENCH, plan(), true);
+    assert.deepEqual([reads, api.calls], [0, ['GET key', 'APPLY init']]);
+  });
+
+  test('the record is not read where the same reconcile has created its object', async () => {
+    await resourceManager.apply(BENCH, plan());
+    assert.deepEqual([reads, api.calls], [1, ['APPLY key', 'APPLY init']]);
   });
 });
 
