@@ -136,6 +136,7 @@ test('the operator counts its own work', async () => {
   metrics.queued('AppSite', -2);
   metrics.waited('AppSite', 0.2);
   metrics.retried('AppSite');
+  metrics.caused('AppSite', 'Deployment changed');
   metrics.applied('Deployment', 'unchanged');
   metrics.synthesized('AppSite', 9);
   metrics.watchRestarted('AppSite', 'Expired');
@@ -148,6 +149,7 @@ test('the operator counts its own work', async () => {
     'app_operator_workqueue_depth{controller="AppSite"} 7',
     'app_operator_workqueue_wait_seconds_count{controller="AppSite"} 1',
     'app_operator_workqueue_retries_total{controller="AppSite"} 1',
+    'app_operator_reconcile_causes_total{controller="AppSite",cause="Deployment changed"} 1',
     'app_operator_apply_total{kind="Deployment",result="unchanged"} 1',
     'app_operator_synthesized_objects_total{controller="AppSite"} 9',
     'app_operator_watch_restarts_total{kind="AppSite",reason="Expired"} 1',
