@@ -45,6 +45,11 @@ export interface Resource<Spec = unknown, Status = unknown> extends KubeObject {
   readonly status?: Status;
 }
 
+/** Whether an object is being deleted. A constant function: see `ClusterReader.get`. */
+export function isDeleting({ metadata }: Pick<KubeObject, 'metadata'>): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
 /** `<namespace>/<name>`, the identity of an object among those of its kind. */
 export type ObjectKey = string;
 

@@ -17,21 +17,17 @@ MARKER = ".app-operator.json"
 
 def is_closed(site: str, sites: str = ".", image: str | None = None) -> bool:
     """Whether code of `image` (default: IMAGE) must not work on the site's data."""
+    image = os.environ.get("IMAGE", "") if image is None else image
     # Without a marker the operator does not manage this site: the framework handles the request.
-    marker = marker_of(site, sites) or {}
-    return closed_reason(marker, image_or_own(image)) is not None
+    return closed_reason(marker_of(site, sites) or {}, image) is not None
 
 
-def is_scheduled(site: str, sites: str = ".", image: str | None = None) -> bool:
+def is_scheduled(site: str) -> bool:
     """Whether jobs of the site are due: the operator has created it, and it is open."""
-    marker = marker_of(site, sites)
+    marker = marker_of(site, ".")
     if marker is None or marker.get("state") == "creating":
         return False
-    return closed_reason(marker, image_or_own(image)) is None
-
-
-def image_or_own(image: str | None) -> str:
-    return os.environ.get("IMAGE", "") if image is None else image
+    return closed_reason(marker, os.environ.get("IMAGE", "")) is None
 
 
 def marker_of(site: str, sites: str) -> dict[str, Any] | None:

@@ -23,10 +23,8 @@ export function alteredField(
   return hasOwners(wanted, metadata) ? undefined : 'metadata.ownerReferences';
 }
 
-function alteredKey(wanted: Values = {}, answer: Values = {}): string | undefined {
-  return Object.keys(wanted).find(
-    (key) => (wanted[key] ?? undefined) !== (answer[key] ?? undefined),
-  );
+function alteredKey(wanted: Values = {}, answer: ObjectMeta['labels'] = {}): string | undefined {
+  return Object.keys(wanted).find((key) => (wanted[key] ?? undefined) !== answer[key]);
 }
 
 function hasOwners(wanted: WrittenMetadata, answer: ObjectMeta): boolean {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { Waiting } from '../../constructs/kit/errors.js';
+import { Waiting, type Stalled } from '../../constructs/kit/errors.js';
 import { INSTANCE_LABEL } from '../../constructs/kit/labels.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { isAlreadyExists, isConflict, isInvalid, isNotFound } from '../api/api-error.js';
+import { withoutValues } from '../api/media-type.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';
-import { METADATA } from '../api/media-type.js';
 import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
 import { BEFORE_APPLY, foreignKeys, isBeforeApply } from '../cache/managed-fields.js';
@@ -131,17 +131,16 @@ export class Applier {
     if (live.deleting && !isForeign) return 'skipped';
     if (hasOtherController(live, resource)) {
       if (live.owner !== ownerKey(resource)) {
-        throw nameTaken(planned, `is controlled by ${live.owner ?? 'an unknown owner'}`);
+        throw taken(task, `is controlled by ${live.owner ?? 'an unknown owner'}`);
       }
       // Of a deleted resource of this name: the garbage collector has not deleted it yet, or a backup
       // tool has restored it. Generated values cannot be made again.
-      return isGenerated(planned, live) ? undefined : 'deleted';
+      return authorOf(planned, live) === 'operator' ? undefined : 'deleted';
     }
     // Data that a resource of this name, but of another kind, has retained.
-    if (live.controller === undefined && isForeign) {
-      throw nameTaken(planned, `was made for ${live.owner}`);
-    }
-    if (isNotGenerated(planned, live)) throw nameTaken(planned, NOT_OURS);
+    if (live.controller === undefined && isForeign) throw taken(task, `was made for ${live.owner}`);
+    // Whatever its labels: who wrote it knows its values.
+    if (authorOf(planned, live) === 'another') throw taken(task, NOT_OURS);
     // A Job is immutable.
     return this.#hasOtherTask(task) ? 'deleted' : undefined;
   }
@@ -348,18 +347,13 @@ export class Applier {
     let found: KubeObject;
     try {
       const path = resourcePath(planned.kind, resource.metadata.namespace, planned.name);
-      // The values of a Secret are no business of the operator.
-      found = await client.request<KubeObject>(
-        'GET',
-        path,
-        planned.kind.kind === 'Secret' ? { accept: METADATA } : {},
-      );
+      found = await client.request<KubeObject>('GET', path, withoutValues(planned.kind));
     } catch (error) {
       // Deleted again: the next reconcile creates it.
       throw isNotFound(error) ? unstable(planned, error) : error;
     }
     const owner = foreignOwner(found, task, metadataKeys);
-    if (owner !== undefined) throw nameTaken(planned, owner);
+    if (owner !== undefined) throw taken(task, owner);
     children.found(planned.kind, found, deletion);
     const child = children.get(planned.id);
     if (!child) throw unstable(planned, cause);
@@ -371,10 +365,10 @@ export class Applier {
     const { client, children } = this.props;
     const { id, kind, namespace, name } = child;
     const deletion = children.deletionOf(id);
-    const accept = kind.kind === 'Secret' ? { accept: METADATA } : {};
     try {
       const path = resourcePath(kind, namespace, name);
-      children.found(kind, await client.request<KubeObject>('GET', path, accept), deletion);
+      const found = await client.request<KubeObject>('GET', path, withoutValues(kind));
+      children.found(kind, found, deletion);
     } catch (error) {
       if (!isNotFound(error)) throw error;
       children.notFound(child);
@@ -400,17 +394,18 @@ export class Applier {
   }
 }
 
-/**
- * Whether a Secret in place of a generated one says nothing of generated values, whatever its labels:
- * who wrote it knows its values.
- */
-function isNotGenerated({ kind, createOnly }: PlannedChild, live: Child): boolean {
-  return kind.kind === 'Secret' && createOnly !== undefined && live.createOnly === undefined;
+/** The error of a child whose name another object has. */
+function taken({ plan, planned }: Task, why: string): Stalled {
+  return nameTaken(planned, why, plan.fieldOf?.(planned));
 }
 
-/** Whether a live Secret is, as planned, a generated one. */
-function isGenerated({ kind, createOnly }: PlannedChild, live: Child): boolean {
-  return kind.kind === 'Secret' && createOnly !== undefined && live.createOnly !== undefined;
+/** Who wrote the values of a Secret in place of a generated one; undefined for other children. */
+function authorOf(
+  { kind, createOnly }: PlannedChild,
+  live: Child,
+): 'operator' | 'another' | undefined {
+  if (kind.kind !== 'Secret' || createOnly === undefined) return undefined;
+  return live.createOnly === undefined ? 'another' : 'operator';
 }
 
 function objectOf({ plan, planned }: Task): KubeObject {

@@ -53,8 +53,9 @@ export function hasOtherController(child: Child | undefined, resource: Resource)
   return child?.controller !== undefined && child.controller !== resource.metadata.uid;
 }
 
-export function nameTaken(planned: PlannedChild, why: string): Stalled {
-  const use = planned.field === undefined ? '' : `to use it, name it in ${planned.field}; else `;
+/** @param field of the spec that names a user's object in its place */
+export function nameTaken(planned: PlannedChild, why: string, field?: string): Stalled {
+  const use = field === undefined ? '' : `to use it, name it in ${field}; else `;
   return new Stalled(
     'NameTaken',
     `${planned.kind.kind} ${planned.name} exists and ${why}; the operator will not modify it; ${use}rename either object`,

@@ -1,4 +1,4 @@
-import { METADATA } from '../api/media-type.js';
+import { withoutValues } from '../api/media-type.js';
 import { canonicalJson } from '../../constructs/kit/json/hash.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
@@ -57,9 +57,8 @@ export class RunRecords {
     const deletion = children.deletionOf(plan.holder.id);
     let live: KubeObject;
     try {
-      live = await client.request<KubeObject>('GET', resourcePath(kind, namespace, name), {
-        ...(kind.kind === 'Secret' ? { accept: METADATA } : {}),
-      });
+      const path = resourcePath(kind, namespace, name);
+      live = await client.request<KubeObject>('GET', path, withoutValues(kind));
     } catch (error) {
       if (isNotFound(error)) return false;
       throw error;
@@ -117,7 +116,7 @@ export class RunRecords {
     const patched = await client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
       query: { fieldManager: FIELD_MANAGER },
       contentType: MERGE_PATCH,
-      ...(kind.kind === 'Secret' ? { accept: METADATA } : {}),
+      ...withoutValues(kind),
       body: { metadata: { uid, annotations: { [metadataKeys.completedRuns]: text } } },
     });
     children.put(kind, patched, undefined);

@@ -19,8 +19,6 @@ export interface PlannedChild {
   readonly createOnly: string | undefined;
   /** For a Job: its task. */
   readonly taskHash: string | undefined;
-  /** The field that names an object of another owner in its place. */
-  readonly field: string | undefined;
   /** Whether neither later stages nor readiness wait for it. @default false */
   readonly advisory?: boolean;
 }
@@ -54,6 +52,8 @@ export interface Plan {
    */
   readonly owner?: string | undefined;
   readonly stages: readonly PlannedStage[];
+  /** The field of the spec that names a user's object in place of a child. */
+  fieldOf?(planned: PlannedChild): string | undefined;
   /** The objects, by `PlannedChild.id`, synthesized again. */
   objects(): ReadonlyMap<string, KubeObject>;
   /** One of them, to apply it. */
@@ -69,9 +69,9 @@ export interface PlanProps {
   /** The kinds of children, by `<apiVersion>/<kind>`. */
   readonly kinds: ReadonlyMap<string, ObjectKind>;
   readonly metadataKeys: MetadataKeys;
-  /** Called with the number of objects of each synthesized tree. */
   /** The kind of the resource. */
   readonly kind?: Pick<Kind, 'fieldOf'> | undefined;
+  /** Called with the number of objects of each synthesized tree. */
   readonly onSynthesized?: ((objects: number) => void) | undefined;
 }
 
@@ -107,12 +107,13 @@ export function planOf(
       afterFailure,
       children: objects.map((object) => {
         const hash = hashOfText(made.get(idOf(object, kinds)) ?? '');
-        return { ...plannedChild(object, hash, resource, props), advisory };
+        return { ...plannedChild(object, hash, props), advisory };
       }),
     }));
   };
   return {
     stages: known ?? plan(),
+    fieldOf: ({ kind, name }) => props.kind?.fieldOf?.(resource, { kind: kind.kind, name }),
     objects: () => byId(make(), kinds),
     object: (id) => {
       texts ??= textsOf(make(), kinds);
@@ -145,8 +146,7 @@ function byId(
 function plannedChild(
   object: KubeObject,
   hash: string,
-  resource: Resource,
-  { kinds, metadataKeys, kind }: PlanProps,
+  { kinds, metadataKeys }: PlanProps,
 ): PlannedChild {
   const annotations = object.metadata.annotations ?? {};
   return {
@@ -158,7 +158,6 @@ function plannedChild(
       ? createOnlyHash(object, metadataKeys)
       : undefined,
     taskHash: annotations[metadataKeys.run],
-    field: kind?.fieldOf?.(resource, { kind: object.kind, name: object.metadata.name }),
   };
 }
 

@@ -6,9 +6,10 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 
 import { type Authority, issue, newAuthority } from '../../testbed/controlplane/certificate.js';
-import { aSecret, API_VERSION } from '../cluster/support/builders.js';
+import { aSecret } from '../cluster/support/builders.js';
 import { at, conditionOf, type Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
+import { backUp, backupsClaim } from './support/backups.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
 import { newPassword, secretValue, SiteUser } from './support/bench.js';
 import { logIn, REFUSED_IN_CLEAR_TEXT, type ServerPod } from './support/database-client.js';
@@ -54,12 +55,7 @@ suite('databases that require TLS', { skip }, () => {
         }),
         siteOn(provider),
       ]),
-      {
-        apiVersion: 'v1',
-        kind: 'PersistentVolumeClaim',
-        metadata: { name: 'backups' },
-        spec: { accessModes: ['ReadWriteMany'], resources: { requests: { storage: '1Gi' } } },
-      },
+      backupsClaim('ReadWriteMany'),
     );
     await Promise.all(
       PROVIDERS.map((provider) =>
@@ -80,7 +76,11 @@ suite('databases that require TLS', { skip }, () => {
         await user.stored(['a row', 'a job']);
         const site = await cluster.the('AppSite', namespace, `${provider}-site`);
         assert.equal(at(site, 'status.database.tls'), 'VerifyFull');
-        await backUp(provider);
+        await backUp(cluster, namespace, {
+          name: provider,
+          site: `${provider}-site`,
+          timeoutMs: COMPLAINT_MS,
+        });
         await onlyEncrypted(provider);
       });
     }
@@ -155,27 +155,6 @@ suite('databases that require TLS', { skip }, () => {
 
   function names(kind: 'AppSite' | 'AppBench', name: string, words: RegExp): Promise<unknown> {
     return statusSays(cluster, kind, { namespace, name }, words);
-  }
-
-  async function backUp(provider: Provider): Promise<void> {
-    await cluster.apply(namespace, {
-      apiVersion: API_VERSION,
-      kind: 'SiteBackup',
-      metadata: { name: provider },
-      spec: {
-        siteRef: { name: `${provider}-site` },
-        destination: { pvc: { claimName: 'backups' } },
-      },
-    });
-    await cluster.becomes('SiteBackup', namespace, provider, {
-      what: 'is stored',
-      check: (live) => {
-        const phase = at(live, 'status.phase');
-        assert.notEqual(phase, 'Failed', conditionOf(live, 'Ready')?.message);
-        return phase === 'Succeeded';
-      },
-      timeoutMs: COMPLAINT_MS,
-    });
   }
 
   async function onlyEncrypted(provider: Provider): Promise<void> {

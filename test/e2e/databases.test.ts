@@ -6,9 +6,10 @@ import { after, before, suite, test } from 'node:test';
 import { parseOutcome } from '../../constructs/kit/job-result.js';
 import { databaseName } from '../../constructs/kit/names.js';
 import { projectRoot } from '../../testbed/project-root.js';
-import { API_VERSION, aSecret, aSite } from '../cluster/support/builders.js';
+import { aSecret, aSite } from '../cluster/support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
+import { backUp, backupsClaim } from './support/backups.js';
 import { cleanUp, smallBench } from './support/benches.js';
 import { newPassword } from './support/bench.js';
 import { type ServerPod, sql } from './support/database-client.js';
@@ -42,12 +43,7 @@ suite('databases', { skip }, () => {
     await cluster.apply(
       namespace,
       ...outsideServer('outside', newPassword()),
-      {
-        apiVersion: 'v1',
-        kind: 'PersistentVolumeClaim',
-        metadata: { name: 'backups' },
-        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-      },
+      backupsClaim('ReadWriteOnce'),
       smallBench('maria'),
       smallBench('pg', {
         dbConfig: {
@@ -340,21 +336,7 @@ suite('databases', { skip }, () => {
     await asSite(cluster, server, { database, password }, statements);
     const before = await contentOf(cluster, server, database);
     assert.ok(before.length > 100, `${before.length} lines`);
-    await cluster.apply(namespace, {
-      apiVersion: API_VERSION,
-      kind: 'SiteBackup',
-      metadata: { name },
-      spec: { siteRef: { name }, destination: { pvc: { claimName: 'backups' } } },
-    });
-    await cluster.becomes('SiteBackup', namespace, name, {
-      what: 'is stored',
-      check: (live) => {
-        const phase = at(live, 'status.phase');
-        assert.notEqual(phase, 'Failed', conditionOf(live, 'Ready')?.message);
-        return phase === 'Succeeded';
-      },
-      timeoutMs: READY_MS,
-    });
+    await backUp(cluster, namespace, { name, site: name, timeoutMs: READY_MS });
     await serves(shared(`${name}-copy`, bench, { restoreFrom: { backupRef: { name } } }), bench);
     assert.deepEqual(
       await contentOf(cluster, server, databaseName(namespace, `${name}-copy`)),

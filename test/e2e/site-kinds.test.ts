@@ -6,6 +6,7 @@ import { bootIn } from '../support/desk-page.js';
 import { seconds } from '../support/figures.js';
 import { FRAPPE_VERSION } from './framework.js';
 import { type E2e, e2e, skip } from './harness.js';
+import { BACKUP_DESTINATION, backupsClaim } from './support/backups.js';
 import {
   benchOf,
   ONE_QUEUE,
@@ -47,12 +48,7 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
         metadata: { name: 'idp' },
         stringData: { 'client-secret': 'the-secret-of-the-client' },
       },
-      {
-        apiVersion: 'v1',
-        kind: 'PersistentVolumeClaim',
-        metadata: { name: 'backups' },
-        spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-      },
+      backupsClaim('ReadWriteOnce'),
     );
     const site = await cluster.ready('AppSite', place.namespace, 'shop', 240_000);
     database = String(at(site, 'status.database.name'));
@@ -258,7 +254,7 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     const start = performance.now();
     await cluster.apply(
       namespace,
-      inShop('SiteBackup', 'once', { destination: { pvc: { claimName: 'backups' } } }),
+      inShop('SiteBackup', 'once', { destination: BACKUP_DESTINATION }),
     );
     const backup = await ended('SiteBackup', 'once', 'Succeeded');
     cluster.figures.add('a backup, from apply until stored', seconds(performance.now() - start));

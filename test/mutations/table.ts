@@ -533,7 +533,7 @@ const CHANGE: readonly Mutation[] = [
     item: 'change',
     breaks: 'the check that a site is open for an image is removed',
     file: 'jobs/common/site_access.py',
-    find: 'return closed_reason(marker, image_or_own(image)) is not None',
+    find: 'return closed_reason(marker_of(site, sites) or {}, image) is not None',
     replace: 'return False',
     fails: [
       { file: 'e2e/upgrade', title: DOWNGRADE, message: 'The site is being updated', run: 3 },

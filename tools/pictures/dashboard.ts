@@ -3,7 +3,7 @@ import path from 'node:path';
 
 import { dashboard, PHASE_COLOURS } from '../../constructs/monitoring/dashboard.js';
 import { projectRoot } from '../../testbed/project-root.js';
-import { metadataIn } from './terminal.js';
+import { escaped, metadataIn } from './terminal.js';
 
 const CELL = { width: 40, height: 34 };
 const COLOURS: Readonly<Record<string, string>> = {
@@ -251,8 +251,4 @@ interface TextOptions {
 function text(x: number, y: number, words: string, options: TextOptions = {}): string {
   const { size = 14, weight = 400, anchor = 'start', colour = TEXT.strong } = options;
   return `<text x="${x}" y="${y}" font-size="${size}" font-weight="${weight}" text-anchor="${anchor}" fill="${colour}">${escaped(words)}</text>`;
-}
-
-function escaped(words: string): string {
-  return words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -70,6 +70,7 @@ function spanOf({ text, column, colour, bold }: Word): string {
   return `<tspan x="${MARGIN + column * COLUMN}" fill="${colour}"${weight}>${escaped(text)}</tspan>`;
 }
 
-function escaped(text: string): string {
+/** Text as SVG has it. */
+export function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -8,6 +8,7 @@ import { COMMON_CONFIG_FILE } from '../../kit/constants.generated.js';
 import { refuse } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { benchNames } from '../../kit/names.js';
+import { isDeleting } from '../../kit/object.js';
 import { requireReferences, resolveData, type BenchData } from './data.js';
 import { benchInitRun } from './init-job.js';
 import { benchRefusals } from './refusals.js';
@@ -53,10 +54,6 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
     awaitsDigest: !isDeleting(bench) && awaitsDigest(bench, requestedImage(bench.spec), init),
     configuration: configurationOf(bench, model, init, reader),
   };
-}
-
-function isDeleting({ metadata }: AppBench): boolean {
-  return metadata.deletionTimestamp !== undefined;
 }
 
 function modelOf(bench: AppBench, reader: ClusterReader): BenchModel {

@@ -9,7 +9,7 @@ import { retainsData } from '../../kit/deletion-policy.js';
 import { skipsCleanup } from '../../kit/annotations.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
 import { benchNames, isServiceIn, siteNames } from '../../kit/names.js';
-import type { KubeObject } from '../../kit/object.js';
+import { isDeleting, type KubeObject } from '../../kit/object.js';
 import { Stage } from '../../kit/synth.js';
 import type { AppSite } from '../../api/site.js';
 import { databasePlan, unsupportedMode, type SiteDatabasePlan } from './database.js';
@@ -87,10 +87,6 @@ function filesDeleted(site: AppSite, reader: ClusterReader): boolean {
   const { namespace = 'default' } = site.metadata;
   const { sites } = benchNames(site.spec.benchRef.name);
   return reader.get('PersistentVolumeClaim', namespace, sites, isDeleting) ?? false;
-}
-
-function isDeleting({ metadata }: KubeObject): boolean {
-  return metadata.deletionTimestamp !== undefined;
 }
 
 function nameOf({ metadata }: KubeObject): string {
