@@ -13,36 +13,46 @@ export function podOf(cluster: E2e, namespace: string, app: string): Promise<Liv
 }
 
 /**
- * Kills all processes of a container, as the kernel does when memory is short. A container that has
- * ended automatically is waited for: the kubelet restarts it under another id.
+ * Kills all processes of a container, as the kernel does when memory is short, and waits until they
+ * have ended: their connections are closed then. A container that has ended automatically is waited
+ * for: the kubelet restarts it under another id.
  */
 export async function killContainer(cluster: E2e, pod: Live, name: string): Promise<void> {
   const { namespace = '', name: podName } = pod.metadata;
+  let killed: readonly number[] = [];
   await cluster.until(`${podName} to run ${name}, to be killed`, async () => {
-    await killProcesses(await cluster.the('Pod', namespace, podName), name);
+    killed = await killProcesses(await cluster.the('Pod', namespace, podName), name);
     return true;
   });
+  await cluster.until(
+    `${killed.length} processes of ${name} to end`,
+    async () => !killed.some((processId) => kill(processId, 0)),
+  );
 }
 
-async function killProcesses(pod: Live, name: string): Promise<void> {
+/** @returns the ids of the processes */
+async function killProcesses(pod: Live, name: string): Promise<readonly number[]> {
   const container = containersOf(pod).find((one) => one.name === name);
   const id = container && idOf(container);
   if (!id) throw new Error(`${pod.metadata.name} has no running container ${name}`);
-  const processes = await processesOf([id]);
-  for (const [process] of processes) kill(process);
+  const processes = (await processesOf([id])).map(([processId]) => processId);
+  for (const processId of processes) kill(processId, 'SIGKILL');
   if (processes.length === 0)
     throw new Error(`${pod.metadata.name}: no process of the container ${name}`);
+  return processes;
 }
 
 /**
  * With the first process of a container the kernel ends the others: a process may have ended since
  * it was found.
+ * @returns whether it had not
  */
-function kill(processId: number): void {
+function kill(processId: number, signal: 'SIGKILL' | 0): boolean {
   try {
-    process.kill(processId, 'SIGKILL');
+    return process.kill(processId, signal);
   } catch (error) {
     if ((error as { readonly code?: string }).code !== 'ESRCH') throw error;
+    return false;
   }
 }
 
