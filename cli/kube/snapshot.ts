@@ -68,6 +68,7 @@ export async function takeSnapshot(
       }
     }),
   );
+  snapshot.omitted.sort((one, other) => (one.what < other.what ? -1 : 1));
   requireResources(snapshot, listings, namespace);
   return snapshot;
 }
