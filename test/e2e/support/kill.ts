@@ -1,3 +1,4 @@
+import { isAlive } from '../../../testbed/controlplane/lock.js';
 import type { Live } from '../../cluster/support/objects.js';
 import type { E2e } from '../harness.js';
 import { isReady, lasting } from './bench.js';
@@ -26,7 +27,7 @@ export async function killContainer(cluster: E2e, pod: Live, name: string): Prom
   });
   await cluster.until(
     `${killed.length} processes of ${name} to end`,
-    async () => !killed.some((processId) => kill(processId, 0)),
+    async () => !killed.some(isAlive),
   );
 }
 
@@ -36,7 +37,7 @@ async function killProcesses(pod: Live, name: string): Promise<readonly number[]
   const id = container && idOf(container);
   if (!id) throw new Error(`${pod.metadata.name} has no running container ${name}`);
   const processes = (await processesOf([id])).map(([processId]) => processId);
-  for (const processId of processes) kill(processId, 'SIGKILL');
+  for (const processId of processes) kill(processId);
   if (processes.length === 0)
     throw new Error(`${pod.metadata.name}: no process of the container ${name}`);
   return processes;
@@ -45,14 +46,12 @@ async function killProcesses(pod: Live, name: string): Promise<readonly number[]
 /**
  * With the first process of a container the kernel ends the others: a process may have ended since
  * it was found.
- * @returns whether it had not
  */
-function kill(processId: number, signal: 'SIGKILL' | 0): boolean {
+function kill(processId: number): void {
   try {
-    return process.kill(processId, signal);
+    process.kill(processId, 'SIGKILL');
   } catch (error) {
     if ((error as { readonly code?: string }).code !== 'ESRCH') throw error;
-    return false;
   }
 }
 
