@@ -216,7 +216,7 @@ class HttpClient implements Client {
       request.fence?.mayStart();
       const response = await this.dispatch(request, access, signal, idleTimeoutMs);
       const { statusCode, headers, body } = response;
-      if (statusCode < 400) return response;
+      if (statusCode < 300) return response;
       const text = await body.text();
       if (statusCode !== 401 || attempt > 1) {
         const after = Number(headers['retry-after'] ?? NaN);

@@ -210,6 +210,16 @@ describe('a request', () => {
     });
   });
 
+  // A login proxy redirects what it does not let through: nothing is deleted.
+  test('that is redirected rejects', async () => {
+    const { client } = await serve([status(302, {})]);
+    await assert.rejects(client.request('DELETE', '/x'), (error) => {
+      assert.ok(error instanceof ApiError);
+      assert.equal(error.status, 302);
+      return true;
+    });
+  });
+
   test('ends with its signal', async () => {
     const { client } = await serve([noAnswer]);
     const stop = new AbortController();
