@@ -70,8 +70,9 @@ const RETRY_AFTER: Readonly<Record<string, string>> = {
   text: 'soon',
 };
 
-/** A deletion that is refused so would be one of an object that does not exist. */
-const isApply = ({ query }: Call): boolean => query.has('fieldManager');
+/** Refused with 404, a deletion or the removal of a finalizer would be one of an object that does not exist. */
+const isApply = ({ query }: Call): boolean => query.has('force');
+const isNoDeletion = ({ query }: Call): boolean => query.has('fieldManager');
 /** Each list fails twice. */
 const twice = (rule: Rule): Rule => lists(first(2, rule));
 /** Each write fails the first time. */
@@ -137,10 +138,8 @@ export const ANSWERS_TO_WRITES: CallFaults = () => [
     what: `writes refused with ${status}`,
     rule: once(refused(status)),
   })),
-  ...[404, 409].map((status) => ({
-    what: `applies refused with ${status}`,
-    rule: when(isApply, once(refused(status))),
-  })),
+  { what: 'applies refused with 404', rule: when(isApply, once(refused(404))) },
+  { what: 'writes refused with 409', rule: when(isNoDeletion, once(refused(409))) },
   ...each(RETRY_AFTER, (retryAfter, name) => ({
     what: `writes refused with 429 and Retry-After ${name}`,
     rule: once(refused(429, retryAfter)),
