@@ -204,7 +204,7 @@ class HttpClient implements Client {
     }
   }
 
-  /** @throws ApiError for an error response; a 401 is retried once with new credentials */
+  /** @throws ApiError for a redirect or an error; a 401 is retried once with new credentials */
   private async send(
     request: Outgoing,
     signal: AbortSignal,
