@@ -47,16 +47,12 @@ function essence({ metadata, status: _, data, ...rest }: Live, namespace: string
   const { ['deployment.kubernetes.io/revision']: _revision, ...others } = annotations;
   const content = rest.kind === 'Secret' ? Object.keys(data ?? {}) : data;
   const text = { labels, annotations: others, ownerReferences, ...rest, content };
-  return (
-    JSON.stringify(text, undefined, 1)
-      .replaceAll(namespace, 'NAMESPACE')
-      .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UID')
-      .replace(/\b[0-9a-f]{16}\b/g, 'HASH')
-      // Nothing needs this record, and a fault may come before it (ADR 31).
-      .replace(/,\\"[^"\\]+-reopen\\":\\"HASH\\"/g, '')
-      .replace(/\b(s_[a-z_]+)_[0-9a-f]{10}\b/g, '$1_DIGEST')
-      .replace(/"(clusterIPs?|volumeName)": (\[[^\]]*\]|"[^"]*")/g, '"$1": "…"')
-  );
+  return JSON.stringify(text, undefined, 1)
+    .replaceAll(namespace, 'NAMESPACE')
+    .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UID')
+    .replace(/\b[0-9a-f]{16}\b/g, 'HASH')
+    .replace(/\b(s_[a-z_]+)_[0-9a-f]{10}\b/g, '$1_DIGEST')
+    .replace(/"(clusterIPs?|volumeName)": (\[[^\]]*\]|"[^"]*")/g, '"$1": "…"');
 }
 
 /** Uid and data of every Secret of the operator, by name; they must never change. */

@@ -72,6 +72,7 @@ const RETRY_AFTER: Readonly<Record<string, string>> = {
 
 /** Refused with 404, a deletion or the removal of a finalizer would be one of an object that does not exist. */
 const isApply = ({ query }: Call): boolean => query.has('force');
+/** Refused with 409, a deletion would be one of another object of the name. */
 const isNoDeletion = ({ query }: Call): boolean => query.has('fieldManager');
 /** Each list fails twice. */
 const twice = (rule: Rule): Rule => lists(first(2, rule));
