@@ -1,7 +1,8 @@
 """Opens the store of backups that the environment names.
 
 Environment
-  STORE_PREFIX    the folder, or the prefix of the keys
+  STORE_PREFIX    the folder, or the prefix of the keys; `/`: the whole volume or bucket, which an
+                  archive may be at the top of
   STORE_DIR, STORE_CLAIM    a volume: its mount path, and the name of its PersistentVolumeClaim
   S3_ENDPOINT, S3_REGION, S3_BUCKET, S3_CA_FILE
   S3_PATH_STYLE   0: the bucket is in the host name
@@ -24,11 +25,14 @@ from volume_store import VolumeStore
 if TYPE_CHECKING:
     from s3_client import S3Client
 
+WHOLE_STORE = "/"
 PREFIX = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 
 
 def store_prefix() -> str:
     prefix = text_env("STORE_PREFIX")
+    if prefix == WHOLE_STORE and os.environ.get("STORE_ACCESS") == "Read":
+        return ""
     if not PREFIX.fullmatch(prefix):
         raise JobError("InvalidInput", f"STORE_PREFIX {prefix!r} is not a relative folder")
     return prefix

@@ -2,12 +2,12 @@
 
 import io
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import escape
 
 from job_result import JobError
-from s3_client import S3Client, S3Error, texts_at
+from s3_client import S3Client, S3Error, S3Reader, texts_at
 from store_base import CHUNK_BYTES, Source, Store, StoredFile
 
 PART_BYTES = 16 << 20
@@ -25,7 +25,7 @@ class S3Store(Store):
         return "/".join(filter(None, [f"s3://{self.client.bucket}", self.prefix, folder]))
 
     def key(self, path: str) -> str:
-        return f"{self.prefix}/{path}"
+        return f"{self.prefix}/{path}" if self.prefix else path
 
     def folders(self) -> list[str]:
         return [
@@ -35,8 +35,10 @@ class S3Store(Store):
         ]
 
     def files(self, folder: str) -> dict[str, int]:
-        start, found = self.key(f"{folder}/"), {}
-        for page in self.pages(f"{folder}/"):
+        # Of the store's own folder, folders of it are not listed.
+        below, delimiter = (f"{folder}/", "") if folder else ("", "/")
+        start, found = self.key(below), {}
+        for page in self.pages(below, delimiter):
             keys, sizes = texts_at(page, "Contents/Key"), texts_at(page, "Contents/Size")
             for name, size in zip(keys, sizes, strict=True):
                 found[name.removeprefix(start)] = int(size)
@@ -66,6 +68,9 @@ class S3Store(Store):
 
     def open(self, path: str) -> StoredFile:
         return self.client.open(self.key(path))
+
+    def size_of(self, file: StoredFile) -> int | None:
+        return cast(S3Reader, file).size
 
     def put(self, path: str, source: Source, size: int | None) -> None:
         # A part stays in memory until the store has it, so that it can be sent again.

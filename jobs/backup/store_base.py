@@ -75,7 +75,7 @@ class Store(ABC):
 
     @abstractmethod
     def files(self, folder: str) -> dict[str, int]:
-        """Name → size in bytes."""
+        """Name → size in bytes. '' is the store's own folder, without the folders in it."""
 
     @abstractmethod
     def create_folder(self, folder: str, file: str, data: bytes, draft: str) -> bool:
@@ -91,6 +91,10 @@ class Store(ABC):
 
     @abstractmethod
     def open(self, path: str) -> StoredFile: ...
+
+    @abstractmethod
+    def size_of(self, file: StoredFile) -> int | None:
+        """The size of an open file."""
 
     @abstractmethod
     def put(self, path: str, source: Source, size: int | None) -> None:

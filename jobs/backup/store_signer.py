@@ -42,7 +42,8 @@ OBJECT_QUERY = {"uploads", "uploadId", "partNumber"}
 
 class Signer:
     def __init__(self) -> None:
-        self.prefix = store_prefix()
+        prefix = store_prefix()
+        self.start = f"{prefix}/" if prefix else ""
         self.client: S3Client = s3_client_with_key()
         self.methods = READING if os.environ.get("STORE_ACCESS") == "Read" else WRITING
 
@@ -67,10 +68,10 @@ class Signer:
             return False
         if path == root:
             is_list = any(needed <= names <= needed | LIST_OPTIONS for needed in LISTS)
-            return is_list and method == "GET" and query["prefix"].startswith(f"{self.prefix}/")
+            return is_list and method == "GET" and query["prefix"].startswith(self.start)
         key = unquote(path.removeprefix(root))
         is_plain = not {"", ".", ".."} & set(key.split("/"))
-        is_below = path.startswith(root) and key.startswith(f"{self.prefix}/")
+        is_below = path.startswith(root) and key.startswith(self.start)
         return is_below and is_plain and names <= OBJECT_QUERY
 
 

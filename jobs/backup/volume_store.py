@@ -5,6 +5,7 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO, cast
 
 from job_result import JobError
 from store_base import Source, Store, StoredFile, chunks
@@ -51,11 +52,14 @@ class VolumeStore(Store):
         try:
             names = names_in(self.root / folder)
             files = (name for name in names if is_file(self.root / folder / name))
-            return {name: self.size(f"{folder}/{name}") for name in files}
+            return {name: self.size(f"{folder}/{name}" if folder else name) for name in files}
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise self.failure(error) from None
+
+    def size_of(self, file: StoredFile) -> int | None:
+        return os.fstat(cast(IO[bytes], file).fileno()).st_size
 
     def size(self, path: str) -> int:
         with open_to_read(self.root / path) as file:
@@ -84,6 +88,8 @@ class VolumeStore(Store):
     def open(self, path: str) -> StoredFile:
         try:
             return open_to_read(self.root / path)
+        except FileNotFoundError:
+            raise JobError("BackupMissing", f"there is no {self.location(path)}") from None
         except OSError as error:
             raise self.failure(error) from None
 

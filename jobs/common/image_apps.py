@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from job_result import JobError
+from job_result import JobError, all_of
 
 # App → version of its code.
 Versions = Mapping[str, str]
@@ -81,21 +81,29 @@ def version_number(version: str) -> tuple[int, ...]:
 
 def check_restorable(versions: Versions, location: str, backup_versions: Versions) -> None:
     """Fails unless the image's code can work on a backup of apps in these versions."""
+    problems = []
     if missing := [app for app in backup_versions if app not in versions]:
-        raise JobError(
-            "AppNotInImage",
-            f"{location} is of a site with {', '.join(missing)}, which the image does not hold",
+        problems.append(
+            JobError(
+                "AppNotInImage",
+                f"{location} is of a site with {', '.join(missing)}, which the image does not hold",
+            )
         )
     newer = [
         f"{app} {version} (image: {versions[app]})"
         for app, version in backup_versions.items()
-        if version_number(version) > version_number(versions[app])
+        if app in versions and version_number(version) > version_number(versions[app])
     ]
     if newer:
-        raise JobError(
-            "BackupNewer",
-            f"{location} is of newer code: {', '.join(newer)}; older code cannot work on its data",
+        problems.append(
+            JobError(
+                "BackupNewer",
+                f"{location} is of newer code: {', '.join(newer)}; older code cannot work on its "
+                "data",
+            )
         )
+    if problems:
+        raise all_of(problems)
 
 
 def check_upgradable(versions: Versions, site_name: str, site_code: Versions) -> None:

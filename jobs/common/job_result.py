@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeVar
 
 from job_secrets import take_secrets
@@ -19,6 +19,13 @@ class JobError(Exception):
     def __init__(self, reason: str, message: object) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+def all_of(problems: Sequence[JobError]) -> JobError:
+    """One error that names all of them; the reason is that of the first."""
+    first, *others = problems
+    texts = [str(first), *(f"{other.reason}: {other}" for other in others)]
+    return JobError(first.reason, "; ".join(texts))
 
 
 def log(message: str) -> None:

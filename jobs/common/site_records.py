@@ -60,6 +60,7 @@ RESTORE_TYPES: Types = {
     "keys": list,
     "digest": str,
     "earlier": list,
+    "missing": list,
     "time": str,
 }
 
@@ -134,6 +135,8 @@ def read_marker(site: Path) -> dict[str, Any]:
         ("upgrade.code", upgrade.get("code") or {}),
         ("restore.keys", restore.get("keys") or []),
         ("restore.earlier", restore.get("earlier") or []),
+        ("restore.missing", restore.get("missing") or []),
+        ("restores.last.missing", last.get("missing") or []),
         ("restores.done", restores.get("done") or []),
     ):
         check_texts(path, key, values)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from database_admin_client import AccessDenied, DatabaseNotFound, request
 from database_tls import TlsFailed, environment_tls, tls_problem
+from dump_facts import DumpFacts
 from framework_programs import program_env
 from job_environment import address_of
 from job_result import JobError, log
@@ -220,6 +221,10 @@ class Server(ABC):
 
         A dump is foreign: it must not run a command of a client program, which could start others.
         """
+
+    @abstractmethod
+    def inspect(self, file: BufferedIOBase) -> DumpFacts:
+        """Reads a dump without its rows. Definitions run in the empty database."""
 
     def client(self, kind: str, reason: str) -> tuple[str, list[str]]:
         """A client program and its arguments. The password is in its environment."""

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 from database_admin_client import AccessDenied, DatabaseNotFound
 from database_server import Connection, Server
+from dump_facts import DumpFacts
 from job_result import JobError, log
+from mariadb_inspection import DumpInspector
 from mariadb_load import DumpLoader
 from mariadb_objects import DUMP_OPTIONS, ObjectReader, Objects
 from mariadb_statements import quoted
@@ -108,6 +110,12 @@ class MariaDB(Server):
     def load(self, file: BufferedIOBase) -> None:
         with closing(self.connect_as_user()) as connection:
             DumpLoader(connection, mysql_driver(), self.settings.db_name).load(file)
+
+    def inspect(self, file: BufferedIOBase) -> DumpFacts:
+        with closing(self.connect_as_user()) as connection:
+            inspector = DumpInspector(connection, mysql_driver(), self.settings.db_name)
+            inspector.load(file)
+            return inspector.facts
 
     def open(self, user: str, password: str, database: str | None) -> Connection:
         driver = mysql_driver()

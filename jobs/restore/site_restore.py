@@ -8,6 +8,7 @@ Environment
   RESTORE_OWNER      `<namespace>/<SiteBackup>` of the backup; absent: any
   RESTORE_CONFIRMED  1: the data of an existing site may be replaced
   STORE_*, S3_*      the backup's store, see backup_store.py; absent: not known yet
+  RESTORE_ARCHIVE    a backup that the framework made, see archive.py; for a new site only
 
 On the volume, below `sites/<site>/private/restores/<id>/`
   new/     the backup's database.sql.gz, public-files/, private-files/, site_config.json; removed
@@ -37,6 +38,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from archive import Archive
 from atomic_files import read_json, write_json
 from backup_store import open_store
 from database_server import Server
@@ -89,6 +91,7 @@ CLOCK_SKEW = timedelta(minutes=5)
 
 # Fails if the image cannot work on a backup at this location, of apps in these versions.
 CheckVersions = Callable[[str, Mapping[str, str]], None]
+FetchTo = Callable[[Path], Manifest]
 
 
 def digest_of_key(key: str) -> str:
@@ -111,7 +114,11 @@ class Restore:
         if self.id and not ID.fullmatch(self.id):
             raise JobError("InvalidInput", f"RESTORE_ID {self.id!r} is not a hash")
         self.is_confirmed = os.environ.get("RESTORE_CONFIRMED") == "1"
-        self.has_store = bool(os.environ.get("STORE_PREFIX"))
+        is_archive = bool(os.environ.get("RESTORE_ARCHIVE"))
+        self.has_store = is_archive or bool(os.environ.get("STORE_PREFIX"))
+        # Of a backup that the framework made; read when it is fetched.
+        self.archive: Archive | None = None
+        self.is_archive = is_archive
 
     @property
     def state(self) -> dict[str, Any] | None:
@@ -168,10 +175,7 @@ class Restore:
         site_name = self.settings.site_name
         if not self.has_store:
             raise JobError("BackupMissing", f"the store of the backup of {site_name} is not known")
-        store = open_store()
-        manifest = self.choose(store)
-        location = store.location(manifest["name"])
-        self.check(store, manifest, location)
+        location, fetch_to = self.archive_source() if self.is_archive else self.backup_source()
         folder = self.settings.site / "private" / "restores" / self.id / "new"
         try_to_remove_tree(folder)
         make_directory(folder, 0o750)
@@ -182,15 +186,39 @@ class Restore:
             "replaced yet",
         )
         try:
-            fetch_files(store, manifest, folder)
+            manifest = fetch_to(folder)
         except (JobError, OSError, EOFError, zlib.error, tarfile.TarError) as error:
             discard(folder)
             unchanged = f"{site_name} is unchanged"
             if isinstance(error, JobError):
                 raise JobError(error.reason, f"{error}; {unchanged}") from None
             reason = "VolumeNotWritable" if isinstance(error, OSError) else "BackupCorrupt"
-            raise JobError(reason, f"{manifest['name']}: {error}; {unchanged}") from None
+            raise JobError(reason, f"{location}: {error}; {unchanged}") from None
         return {**manifest, "location": location}, folder
+
+    def backup_source(self) -> tuple[str, FetchTo]:
+        """Where the wanted backup is, and what copies it to a folder."""
+        store = open_store()
+        manifest = self.choose(store)
+        location = store.location(manifest["name"])
+        self.check(store, manifest, location)
+        return location, lambda folder: fetch_files(store, manifest, folder)
+
+    def archive_source(self) -> tuple[str, FetchTo]:
+        self.archive = Archive(self.settings)
+        return self.archive.source.location, self.archive.fetch
+
+    def inspect(self, manifest: Manifest, folder: Path) -> Manifest:
+        """Reads what the manifest of an archive lacks. Needs the empty database."""
+        if self.archive is None:
+            return manifest
+        try:
+            found = self.archive.inspect(self.upgrade.database, folder, self.check_versions)
+        except JobError as error:
+            discard(folder)
+            text = f"{manifest['location']}: {error}; nothing was loaded"
+            raise JobError(error.reason, text) from None
+        return {**manifest, **found}
 
     def choose(self, store: Store) -> Manifest:
         """The manifest of the wanted backup."""
@@ -308,6 +336,7 @@ class Restore:
             "digest": digest_of_key(config["encryption_key"]),
             "earlier": replaced_keys(state),
             **({} if before is None else {"before": before}),
+            **({"missing": manifest["missing"]} if manifest.get("missing") else {}),
         }
         code = {**versions_of(manifest), **({"image": image} if image else {})}
         loading: dict[str, Any] = load_request(restore["new"], code)
@@ -367,7 +396,7 @@ class Restore:
             log(f"{self.settings.site_name} has the data from before {state['name']} again")
             update_marker(self.settings.site, {"restore": None})
             return
-        keys = ("id", "name", "location", "digest", "before")
+        keys = ("id", "name", "location", "digest", "before", "missing")
         last = {key: state[key] for key in keys if key in state}
         last["time"] = utc_now()
         restores = {"done": done_requests(self.restores, state["id"]), "last": last}
@@ -448,7 +477,7 @@ def load_request(backup: str, code: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def fetch_files(store: Store, manifest: Manifest, folder: Path) -> None:
+def fetch_files(store: Store, manifest: Manifest, folder: Path) -> Manifest:
     size = size_of(manifest)
     check_space(size, f"{manifest['name']} has {size} bytes", folder)
     for file in manifest["files"]:
@@ -462,6 +491,7 @@ def fetch_files(store: Store, manifest: Manifest, folder: Path) -> None:
     if not read_site_config(folder).get("encryption_key"):
         raise JobError("BackupIncomplete", f"{manifest['name']} holds no encryption key")
     os.sync()  # before it replaces the site's data: a lost node must not lose both
+    return manifest
 
 
 def discard(folder: Path) -> None:

@@ -65,15 +65,37 @@ def unpack(archive: Path, target: Path) -> None:
 
 
 def check_archive(archive: Path, target: Path) -> None:
-    """Fails, before anything is written, unless the volume has space for all files."""
-    size = 0
+    """Fails, before anything is written, unless it has files of this kind, and there is space."""
+    size, other = 0, ""
     for _, member in members(archive):
         if path_of(member.name, archive, target) is None:
+            other = other or ("" if member.isdir() else member.name)
             continue
+        check_kind(member.name, archive, target)
         if member.issparse():
             raise JobError("BackupCorrupt", f"{archive.name}: {member.name!r} is a sparse file")
         size += max(member.size, 0) + FILE_BYTES
         check_space(size, f"{archive.name} unpacks to {size} bytes or more", archive.parent)
+    if other and size == 0:
+        raise JobError(
+            "BackupUnsuitable",
+            f"{archive.name} has no file below <site>/{kind_of(target)}/files, but {other[:200]!r}",
+        )
+
+
+def kind_of(target: Path) -> str:
+    """`public` of the folder `public-files`."""
+    return target.name.partition("-")[0]
+
+
+def check_kind(name: str, archive: Path, target: Path) -> None:
+    """Private files would become public."""
+    found = [part for part in name.split("/") if part not in ("", ".")][1]
+    if found != kind_of(target):
+        raise JobError(
+            "BackupUnsuitable",
+            f"{archive.name} has {found} files, not {kind_of(target)} ones: {name[:200]!r}",
+        )
 
 
 def path_of(name: str, archive: Path, target: Path) -> Path | None:

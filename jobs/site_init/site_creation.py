@@ -112,6 +112,7 @@ def create_from_backup(
     capabilities, repair = begin_site(settings, database, repair)
     manifest, new = restore.fetch()
     create_database(settings, database, repair, capabilities)
+    manifest = restore.inspect(manifest, new)
     for folder in SITE_FOLDERS:
         make_directory(settings.site / folder)
     restore.record(manifest, new, None, state="complete")

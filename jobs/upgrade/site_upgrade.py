@@ -26,8 +26,9 @@ from typing import IO, Any, cast
 from atomic_files import without_nulls, write_json
 from database_server import Server
 from job_environment import SiteLocation, number_env
-from job_result import JobError, log, set_termination_message, write_termination_message
+from job_result import JobError, log, write_termination_message
 from operator_constants import RESTORE_FAILED
+from read_progress import ReadProgress
 from redis_servers import redis_unreachable
 from site_queues import SiteQueues
 from site_records import read_marker, read_site_config
@@ -49,29 +50,7 @@ CLOSED_KEYS = ("maintenance_mode", "pause_scheduler", "bench_id")
 # environment has another value.
 JOBS_WAIT_SECONDS = 1620
 CONNECTIONS_WAIT_SECONDS = 60
-PROGRESS_SECONDS = 30
 DUMP = "database.sql.gz"
-
-
-class DumpProgress:
-    """A compressed dump that says how much of it was read, if the Job fails or is killed."""
-
-    def __init__(self, file: IO[bytes], killed: str) -> None:
-        self.file, self.killed = file, killed
-        self.done, self.size = 0, os.fstat(file.fileno()).st_size
-        self.next_time = time.monotonic()
-
-    def __str__(self) -> str:
-        return f"{self.done} of {self.size} bytes of the compressed dump were read"
-
-    def read(self, size: int = -1) -> bytes:
-        data = self.file.read(size)
-        self.done += len(data)
-        if time.monotonic() >= self.next_time:
-            set_termination_message(RESTORE_FAILED, f"{self.killed}; {self}; it begins again")
-            log(f"loading: {self}")
-            self.next_time = time.monotonic() + PROGRESS_SECONDS
-        return data
 
 
 class Upgrade:
@@ -249,7 +228,9 @@ class Upgrade:
         """Loads a dump into the empty database. A load that is cut begins again, from empty."""
         killed = f"{self.closed_message}: the Job was killed while it loaded {self.backup}"
         with open_to_read(path) as raw:
-            progress = DumpProgress(raw, killed)
+            size = os.fstat(raw.fileno()).st_size
+            what = "the compressed dump"
+            progress = ReadProgress(raw, size, "loading", what, RESTORE_FAILED, killed)
             with gzip.GzipFile(fileobj=cast(IO[bytes], progress), mode="rb") as file:
                 try:
                     self.database.load(file)

@@ -14,7 +14,7 @@ from typing import Any
 from database_server import Server
 from image_apps import Versions, app_name, image_text, version_number
 from image_patches import patches_of, recorded_patches, without_tag
-from job_result import JobError, log
+from job_result import JobError, all_of, log
 from site_state import SiteSettings
 from volume_files import free_bytes
 
@@ -46,10 +46,8 @@ def check_major_version(
         lambda: check_space(settings, database),
     )
     if problems := [problem for check in checks if (problem := problem_of(check)) is not None]:
-        first, *others = problems
-        texts = [str(first), *(f"{other.reason}: {other}" for other in others)]
-        message = f"{'; '.join(texts)}; {settings.site_name} is open as before"
-        raise JobError(first.reason, message)
+        error = all_of(problems)
+        raise JobError(error.reason, f"{error}; {settings.site_name} is open as before")
 
 
 def problem_of(check: Callable[[], None]) -> JobError | None:
