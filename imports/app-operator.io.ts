@@ -4544,6 +4544,13 @@ export interface AppSiteSpecRestoreFrom {
   readonly source?: AppSiteSpecRestoreFromSource;
 
   /**
+   * A backup that the framework itself made, for a new site.
+   *
+   * @schema AppSiteSpecRestoreFrom#archive
+   */
+  readonly archive?: AppSiteSpecRestoreFromArchive;
+
+  /**
    * Name of the backup, such as `20250131T120000Z`. By default the newest that is complete.
    *
    * @schema AppSiteSpecRestoreFrom#name
@@ -4567,6 +4574,7 @@ export function toJson_AppSiteSpecRestoreFrom(obj: AppSiteSpecRestoreFrom | unde
   const result = {
     'backupRef': toJson_AppSiteSpecRestoreFromBackupRef(obj.backupRef),
     'source': toJson_AppSiteSpecRestoreFromSource(obj.source),
+    'archive': toJson_AppSiteSpecRestoreFromArchive(obj.archive),
     'name': obj.name,
     'confirm': obj.confirm,
   };
@@ -5336,6 +5344,74 @@ export function toJson_AppSiteSpecRestoreFromSource(obj: AppSiteSpecRestoreFromS
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * A backup that the framework itself made, for a new site.
+ *
+ * @schema AppSiteSpecRestoreFromArchive
+ */
+export interface AppSiteSpecRestoreFromArchive {
+  /**
+   * A volume.
+   *
+   * @schema AppSiteSpecRestoreFromArchive#pvc
+   */
+  readonly pvc?: AppSiteSpecRestoreFromArchivePvc;
+
+  /**
+   * An S3-compatible store.
+   *
+   * @schema AppSiteSpecRestoreFromArchive#s3
+   */
+  readonly s3?: AppSiteSpecRestoreFromArchiveS3;
+
+  /**
+   * Links to download the files.
+   *
+   * @schema AppSiteSpecRestoreFromArchive#https
+   */
+  readonly https?: AppSiteSpecRestoreFromArchiveHttps;
+
+  /**
+   * The files one by one, by their paths below `prefix`. By default the newest backup in that folder, by the names that the framework gives to its files.
+   *
+   * @schema AppSiteSpecRestoreFromArchive#files
+   */
+  readonly files?: AppSiteSpecRestoreFromArchiveFiles;
+
+  /**
+   * The key of encrypted files. By default `backup_encryption_key` of the archive's configuration.
+   *
+   * @schema AppSiteSpecRestoreFromArchive#encryptionKeySecretRef
+   */
+  readonly encryptionKeySecretRef?: AppSiteSpecRestoreFromArchiveEncryptionKeySecretRef;
+
+  /**
+   * Keys of the archive's configuration that the site gets. It gets `encryption_key` in any case.
+   *
+   * @schema AppSiteSpecRestoreFromArchive#siteConfigKeys
+   */
+  readonly siteConfigKeys?: string[];
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchive' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchive(obj: AppSiteSpecRestoreFromArchive | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'pvc': toJson_AppSiteSpecRestoreFromArchivePvc(obj.pvc),
+    's3': toJson_AppSiteSpecRestoreFromArchiveS3(obj.s3),
+    'https': toJson_AppSiteSpecRestoreFromArchiveHttps(obj.https),
+    'files': toJson_AppSiteSpecRestoreFromArchiveFiles(obj.files),
+    'encryptionKeySecretRef': toJson_AppSiteSpecRestoreFromArchiveEncryptionKeySecretRef(obj.encryptionKeySecretRef),
+    'siteConfigKeys': obj.siteConfigKeys?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * `VerifyFull`: the server's certificate is of the CA, and of the host that is connected to; `VerifyCA`: it is of the CA; `Require`: it is not checked.
  *
  * @schema AppSiteSpecDbConfigTlsMode
@@ -5791,13 +5867,6 @@ export interface AppSiteSpecRestoreFromSourceS3 {
   readonly bucket: string;
 
   /**
-   * What the keys in the bucket start with. By default `<namespace>/<site>`.
-   *
-   * @schema AppSiteSpecRestoreFromSourceS3#prefix
-   */
-  readonly prefix?: string;
-
-  /**
    * Secret with the keys `access-key-id` and `secret-access-key`.
    *
    * @schema AppSiteSpecRestoreFromSourceS3#secretRef
@@ -5817,6 +5886,13 @@ export interface AppSiteSpecRestoreFromSourceS3 {
    * @schema AppSiteSpecRestoreFromSourceS3#caSecretRef
    */
   readonly caSecretRef?: AppSiteSpecRestoreFromSourceS3CaSecretRef;
+
+  /**
+   * What the keys in the bucket start with. By default `<namespace>/<site>`.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3#prefix
+   */
+  readonly prefix?: string;
 
   /**
    * How the store should encrypt what it stores, where a policy of the bucket demands it.
@@ -5843,12 +5919,280 @@ export function toJson_AppSiteSpecRestoreFromSourceS3(obj: AppSiteSpecRestoreFro
     'endpoint': obj.endpoint,
     'region': obj.region,
     'bucket': obj.bucket,
-    'prefix': obj.prefix,
     'secretRef': toJson_AppSiteSpecRestoreFromSourceS3SecretRef(obj.secretRef),
     'forcePathStyle': obj.forcePathStyle,
     'caSecretRef': toJson_AppSiteSpecRestoreFromSourceS3CaSecretRef(obj.caSecretRef),
+    'prefix': obj.prefix,
     'serverSideEncryption': obj.serverSideEncryption,
     'kmsKeyId': obj.kmsKeyId,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A volume.
+ *
+ * @schema AppSiteSpecRestoreFromArchivePvc
+ */
+export interface AppSiteSpecRestoreFromArchivePvc {
+  /**
+   * Name of the PersistentVolumeClaim, in the same namespace. It is mounted read-only.
+   *
+   * @schema AppSiteSpecRestoreFromArchivePvc#claimName
+   */
+  readonly claimName: string;
+
+  /**
+   * Folder on the volume. By default its top.
+   *
+   * @schema AppSiteSpecRestoreFromArchivePvc#prefix
+   */
+  readonly prefix?: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchivePvc' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchivePvc(obj: AppSiteSpecRestoreFromArchivePvc | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'claimName': obj.claimName,
+    'prefix': obj.prefix,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An S3-compatible store.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveS3
+ */
+export interface AppSiteSpecRestoreFromArchiveS3 {
+  /**
+   * URL of the store, such as `https://s3.eu-central-1.amazonaws.com`: a name or an address, with a port and a path where it has them.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveS3#endpoint
+   */
+  readonly endpoint: string;
+
+  /**
+   * Region that requests are signed for.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveS3#region
+   */
+  readonly region?: string;
+
+  /**
+   * Name of the bucket. It must exist.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveS3#bucket
+   */
+  readonly bucket: string;
+
+  /**
+   * Secret with the keys `access-key-id` and `secret-access-key`.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveS3#secretRef
+   */
+  readonly secretRef: AppSiteSpecRestoreFromArchiveS3SecretRef;
+
+  /**
+   * Whether the bucket is part of the path (`endpoint/bucket`) or of the host name (`bucket.endpoint`).
+   *
+   * @schema AppSiteSpecRestoreFromArchiveS3#forcePathStyle
+   */
+  readonly forcePathStyle?: boolean;
+
+  /**
+   * Secret with the certificate of the store's private authority, under the key `ca.crt`.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveS3#caSecretRef
+   */
+  readonly caSecretRef?: AppSiteSpecRestoreFromArchiveS3CaSecretRef;
+
+  /**
+   * What the keys of the files start with. By default nothing.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveS3#prefix
+   */
+  readonly prefix?: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveS3' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveS3(obj: AppSiteSpecRestoreFromArchiveS3 | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'endpoint': obj.endpoint,
+    'region': obj.region,
+    'bucket': obj.bucket,
+    'secretRef': toJson_AppSiteSpecRestoreFromArchiveS3SecretRef(obj.secretRef),
+    'forcePathStyle': obj.forcePathStyle,
+    'caSecretRef': toJson_AppSiteSpecRestoreFromArchiveS3CaSecretRef(obj.caSecretRef),
+    'prefix': obj.prefix,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Links to download the files.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttps
+ */
+export interface AppSiteSpecRestoreFromArchiveHttps {
+  /**
+   * The dump: plain, or compressed by gzip.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttps#database
+   */
+  readonly database: AppSiteSpecRestoreFromArchiveHttpsDatabase;
+
+  /**
+   * The archive of public files: tar, or compressed by gzip.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttps#publicFiles
+   */
+  readonly publicFiles?: AppSiteSpecRestoreFromArchiveHttpsPublicFiles;
+
+  /**
+   * The archive of private files: tar, or compressed by gzip.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttps#privateFiles
+   */
+  readonly privateFiles?: AppSiteSpecRestoreFromArchiveHttpsPrivateFiles;
+
+  /**
+   * The configuration, such as `site_config_backup.json`.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttps#siteConfig
+   */
+  readonly siteConfig?: AppSiteSpecRestoreFromArchiveHttpsSiteConfig;
+
+  /**
+   * The value of the header `Authorization`, such as `Bearer x` or `Basic x`. It is sent to the hosts of the links, and not to where they redirect.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttps#authorizationSecretRef
+   */
+  readonly authorizationSecretRef?: AppSiteSpecRestoreFromArchiveHttpsAuthorizationSecretRef;
+
+  /**
+   * Secret with the certificate of the server's private authority, under the key `ca.crt`.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttps#caSecretRef
+   */
+  readonly caSecretRef?: AppSiteSpecRestoreFromArchiveHttpsCaSecretRef;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttps' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttps(obj: AppSiteSpecRestoreFromArchiveHttps | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'database': toJson_AppSiteSpecRestoreFromArchiveHttpsDatabase(obj.database),
+    'publicFiles': toJson_AppSiteSpecRestoreFromArchiveHttpsPublicFiles(obj.publicFiles),
+    'privateFiles': toJson_AppSiteSpecRestoreFromArchiveHttpsPrivateFiles(obj.privateFiles),
+    'siteConfig': toJson_AppSiteSpecRestoreFromArchiveHttpsSiteConfig(obj.siteConfig),
+    'authorizationSecretRef': toJson_AppSiteSpecRestoreFromArchiveHttpsAuthorizationSecretRef(obj.authorizationSecretRef),
+    'caSecretRef': toJson_AppSiteSpecRestoreFromArchiveHttpsCaSecretRef(obj.caSecretRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The files one by one, by their paths below `prefix`. By default the newest backup in that folder, by the names that the framework gives to its files.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveFiles
+ */
+export interface AppSiteSpecRestoreFromArchiveFiles {
+  /**
+   * The dump: plain, or compressed by gzip.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveFiles#database
+   */
+  readonly database: string;
+
+  /**
+   * The archive of public files: tar, or compressed by gzip.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveFiles#publicFiles
+   */
+  readonly publicFiles?: string;
+
+  /**
+   * The archive of private files: tar, or compressed by gzip.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveFiles#privateFiles
+   */
+  readonly privateFiles?: string;
+
+  /**
+   * The configuration, such as `site_config_backup.json`.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveFiles#siteConfig
+   */
+  readonly siteConfig?: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveFiles' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveFiles(obj: AppSiteSpecRestoreFromArchiveFiles | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'database': obj.database,
+    'publicFiles': obj.publicFiles,
+    'privateFiles': obj.privateFiles,
+    'siteConfig': obj.siteConfig,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The key of encrypted files. By default `backup_encryption_key` of the archive's configuration.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveEncryptionKeySecretRef
+ */
+export interface AppSiteSpecRestoreFromArchiveEncryptionKeySecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveEncryptionKeySecretRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveEncryptionKeySecretRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveEncryptionKeySecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveEncryptionKeySecretRef(obj: AppSiteSpecRestoreFromArchiveEncryptionKeySecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -5978,6 +6322,414 @@ export enum AppSiteSpecRestoreFromSourceS3ServerSideEncryption {
   /** aws:kms */
   AWS_KMS = "aws:kms",
 }
+
+/**
+ * Secret with the keys `access-key-id` and `secret-access-key`.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveS3SecretRef
+ */
+export interface AppSiteSpecRestoreFromArchiveS3SecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveS3SecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveS3SecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveS3SecretRef(obj: AppSiteSpecRestoreFromArchiveS3SecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret with the certificate of the store's private authority, under the key `ca.crt`.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveS3CaSecretRef
+ */
+export interface AppSiteSpecRestoreFromArchiveS3CaSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveS3CaSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveS3CaSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveS3CaSecretRef(obj: AppSiteSpecRestoreFromArchiveS3CaSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The dump: plain, or compressed by gzip.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttpsDatabase
+ */
+export interface AppSiteSpecRestoreFromArchiveHttpsDatabase {
+  /**
+   * The link. One with `?` is a secret, as signed links are: put it into a Secret.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsDatabase#url
+   */
+  readonly url?: string;
+
+  /**
+   * The key of a Secret with the link.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsDatabase#secretKeyRef
+   */
+  readonly secretKeyRef?: AppSiteSpecRestoreFromArchiveHttpsDatabaseSecretKeyRef;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttpsDatabase' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttpsDatabase(obj: AppSiteSpecRestoreFromArchiveHttpsDatabase | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'url': obj.url,
+    'secretKeyRef': toJson_AppSiteSpecRestoreFromArchiveHttpsDatabaseSecretKeyRef(obj.secretKeyRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The archive of public files: tar, or compressed by gzip.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttpsPublicFiles
+ */
+export interface AppSiteSpecRestoreFromArchiveHttpsPublicFiles {
+  /**
+   * The link. One with `?` is a secret, as signed links are: put it into a Secret.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsPublicFiles#url
+   */
+  readonly url?: string;
+
+  /**
+   * The key of a Secret with the link.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsPublicFiles#secretKeyRef
+   */
+  readonly secretKeyRef?: AppSiteSpecRestoreFromArchiveHttpsPublicFilesSecretKeyRef;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttpsPublicFiles' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttpsPublicFiles(obj: AppSiteSpecRestoreFromArchiveHttpsPublicFiles | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'url': obj.url,
+    'secretKeyRef': toJson_AppSiteSpecRestoreFromArchiveHttpsPublicFilesSecretKeyRef(obj.secretKeyRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The archive of private files: tar, or compressed by gzip.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttpsPrivateFiles
+ */
+export interface AppSiteSpecRestoreFromArchiveHttpsPrivateFiles {
+  /**
+   * The link. One with `?` is a secret, as signed links are: put it into a Secret.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsPrivateFiles#url
+   */
+  readonly url?: string;
+
+  /**
+   * The key of a Secret with the link.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsPrivateFiles#secretKeyRef
+   */
+  readonly secretKeyRef?: AppSiteSpecRestoreFromArchiveHttpsPrivateFilesSecretKeyRef;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttpsPrivateFiles' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttpsPrivateFiles(obj: AppSiteSpecRestoreFromArchiveHttpsPrivateFiles | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'url': obj.url,
+    'secretKeyRef': toJson_AppSiteSpecRestoreFromArchiveHttpsPrivateFilesSecretKeyRef(obj.secretKeyRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The configuration, such as `site_config_backup.json`.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttpsSiteConfig
+ */
+export interface AppSiteSpecRestoreFromArchiveHttpsSiteConfig {
+  /**
+   * The link. One with `?` is a secret, as signed links are: put it into a Secret.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsSiteConfig#url
+   */
+  readonly url?: string;
+
+  /**
+   * The key of a Secret with the link.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsSiteConfig#secretKeyRef
+   */
+  readonly secretKeyRef?: AppSiteSpecRestoreFromArchiveHttpsSiteConfigSecretKeyRef;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttpsSiteConfig' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttpsSiteConfig(obj: AppSiteSpecRestoreFromArchiveHttpsSiteConfig | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'url': obj.url,
+    'secretKeyRef': toJson_AppSiteSpecRestoreFromArchiveHttpsSiteConfigSecretKeyRef(obj.secretKeyRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The value of the header `Authorization`, such as `Bearer x` or `Basic x`. It is sent to the hosts of the links, and not to where they redirect.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttpsAuthorizationSecretRef
+ */
+export interface AppSiteSpecRestoreFromArchiveHttpsAuthorizationSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsAuthorizationSecretRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsAuthorizationSecretRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttpsAuthorizationSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttpsAuthorizationSecretRef(obj: AppSiteSpecRestoreFromArchiveHttpsAuthorizationSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret with the certificate of the server's private authority, under the key `ca.crt`.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttpsCaSecretRef
+ */
+export interface AppSiteSpecRestoreFromArchiveHttpsCaSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsCaSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttpsCaSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttpsCaSecretRef(obj: AppSiteSpecRestoreFromArchiveHttpsCaSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The key of a Secret with the link.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttpsDatabaseSecretKeyRef
+ */
+export interface AppSiteSpecRestoreFromArchiveHttpsDatabaseSecretKeyRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsDatabaseSecretKeyRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsDatabaseSecretKeyRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttpsDatabaseSecretKeyRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttpsDatabaseSecretKeyRef(obj: AppSiteSpecRestoreFromArchiveHttpsDatabaseSecretKeyRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The key of a Secret with the link.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttpsPublicFilesSecretKeyRef
+ */
+export interface AppSiteSpecRestoreFromArchiveHttpsPublicFilesSecretKeyRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsPublicFilesSecretKeyRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsPublicFilesSecretKeyRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttpsPublicFilesSecretKeyRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttpsPublicFilesSecretKeyRef(obj: AppSiteSpecRestoreFromArchiveHttpsPublicFilesSecretKeyRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The key of a Secret with the link.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttpsPrivateFilesSecretKeyRef
+ */
+export interface AppSiteSpecRestoreFromArchiveHttpsPrivateFilesSecretKeyRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsPrivateFilesSecretKeyRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsPrivateFilesSecretKeyRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttpsPrivateFilesSecretKeyRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttpsPrivateFilesSecretKeyRef(obj: AppSiteSpecRestoreFromArchiveHttpsPrivateFilesSecretKeyRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The key of a Secret with the link.
+ *
+ * @schema AppSiteSpecRestoreFromArchiveHttpsSiteConfigSecretKeyRef
+ */
+export interface AppSiteSpecRestoreFromArchiveHttpsSiteConfigSecretKeyRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsSiteConfigSecretKeyRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the object.
+   *
+   * @schema AppSiteSpecRestoreFromArchiveHttpsSiteConfigSecretKeyRef#key
+   */
+  readonly key: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromArchiveHttpsSiteConfigSecretKeyRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromArchiveHttpsSiteConfigSecretKeyRef(obj: AppSiteSpecRestoreFromArchiveHttpsSiteConfigSecretKeyRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 
 /**
@@ -6420,13 +7172,6 @@ export interface SiteBackupSpecDestinationS3 {
   readonly bucket: string;
 
   /**
-   * What the keys in the bucket start with. By default `<namespace>/<site>`.
-   *
-   * @schema SiteBackupSpecDestinationS3#prefix
-   */
-  readonly prefix?: string;
-
-  /**
    * Secret with the keys `access-key-id` and `secret-access-key`.
    *
    * @schema SiteBackupSpecDestinationS3#secretRef
@@ -6446,6 +7191,13 @@ export interface SiteBackupSpecDestinationS3 {
    * @schema SiteBackupSpecDestinationS3#caSecretRef
    */
   readonly caSecretRef?: SiteBackupSpecDestinationS3CaSecretRef;
+
+  /**
+   * What the keys in the bucket start with. By default `<namespace>/<site>`.
+   *
+   * @schema SiteBackupSpecDestinationS3#prefix
+   */
+  readonly prefix?: string;
 
   /**
    * How the store should encrypt what it stores, where a policy of the bucket demands it.
@@ -6472,10 +7224,10 @@ export function toJson_SiteBackupSpecDestinationS3(obj: SiteBackupSpecDestinatio
     'endpoint': obj.endpoint,
     'region': obj.region,
     'bucket': obj.bucket,
-    'prefix': obj.prefix,
     'secretRef': toJson_SiteBackupSpecDestinationS3SecretRef(obj.secretRef),
     'forcePathStyle': obj.forcePathStyle,
     'caSecretRef': toJson_SiteBackupSpecDestinationS3CaSecretRef(obj.caSecretRef),
+    'prefix': obj.prefix,
     'serverSideEncryption': obj.serverSideEncryption,
     'kmsKeyId': obj.kmsKeyId,
   };

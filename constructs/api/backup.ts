@@ -98,7 +98,20 @@ export interface VolumeDestination {
 /** A place in an S3-compatible store.
  * @cel !has(self.kmsKeyId) || (has(self.serverSideEncryption) && self.serverSideEncryption == 'aws:kms') ;; kmsKeyId needs serverSideEncryption: aws:kms
  * @cel self.forcePathStyle || !self.endpoint.contains('[') ;; forcePathStyle: false needs an endpoint with a name: a bucket cannot be put before an address */
-export interface S3Destination {
+export interface S3Destination extends S3Store {
+  /** What the keys in the bucket start with. By default `<namespace>/<site>`. */
+  readonly prefix?: StorePrefix;
+  /** How the store should encrypt what it stores, where a policy of the bucket demands it. */
+  readonly serverSideEncryption?: 'AES256' | 'aws:kms';
+  /** Key of `aws:kms`. By default the store's own.
+   * @minLength 1
+   * @maxLength 2048
+   * @pattern ^[A-Za-z0-9:/_-]+$ */
+  readonly kmsKeyId?: string;
+}
+
+/** A bucket of an S3-compatible store. */
+export interface S3Store {
   /** URL of the store, such as `https://s3.eu-central-1.amazonaws.com`: a name or an address, with a port and a path where it has them.
    * @maxLength 512
    * @pattern ^https?://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*[/]?$ */
@@ -113,8 +126,6 @@ export interface S3Destination {
    * @maxLength 63
    * @pattern ^[a-z0-9][a-z0-9.-]*[a-z0-9]$ */
   readonly bucket: string;
-  /** What the keys in the bucket start with. By default `<namespace>/<site>`. */
-  readonly prefix?: StorePrefix;
   /** Secret with the keys `access-key-id` and `secret-access-key`. */
   readonly secretRef: NameRef;
   /** Whether the bucket is part of the path (`endpoint/bucket`) or of the host name (`bucket.endpoint`).
@@ -122,13 +133,6 @@ export interface S3Destination {
   readonly forcePathStyle: boolean;
   /** Secret with the certificate of the store's private authority, under the key `ca.crt`. */
   readonly caSecretRef?: NameRef;
-  /** How the store should encrypt what it stores, where a policy of the bucket demands it. */
-  readonly serverSideEncryption?: 'AES256' | 'aws:kms';
-  /** Key of `aws:kms`. By default the store's own.
-   * @minLength 1
-   * @maxLength 2048
-   * @pattern ^[A-Za-z0-9:/_-]+$ */
-  readonly kmsKeyId?: string;
 }
 
 /** A relative folder, without `.` and `..`.

@@ -17,6 +17,7 @@ import type {
   Storage,
   StringMap,
 } from '../kit/api.js';
+import type { SiteArchive } from './archive.js';
 import type { BackupDestination } from './backup.js';
 import type { QueueWorkersStatus, WorkerScaling } from './bench.js';
 import type { CommonStatus } from '../kit/condition.js';
@@ -218,12 +219,16 @@ export interface SiteClientSecret {
 }
 
 /** A backup to restore.
- * @cel has(self.backupRef) != has(self.source) ;; restoreFrom needs one of backupRef and source */
+ * @cel (has(self.backupRef) ? 1 : 0) + (has(self.source) ? 1 : 0) + (has(self.archive) ? 1 : 0) == 1 ;; restoreFrom needs one of backupRef, source and archive
+ * @cel !has(self.archive) || !has(self.name) ;; name belongs to backupRef and source: files of an archive are named in archive.files
+ * @cel !has(self.archive) || !has(self.confirm) ;; confirm belongs to backupRef and source: an archive makes a new site only */
 export interface SiteRestore {
   /** A SiteBackup in the same namespace, of this site or of another one. */
   readonly backupRef?: NameRef;
   /** Where the backup is stored, where its SiteBackup does not exist. */
   readonly source?: BackupDestination;
+  /** A backup that the framework itself made, for a new site. */
+  readonly archive?: SiteArchive;
   /** Name of the backup, such as `20250131T120000Z`. By default the newest that is complete.
    * @maxLength 16
    * @pattern ^[0-9]{8}T[0-9]{6}Z$ */
@@ -392,13 +397,16 @@ export interface AppSiteStatus extends CommonStatus {
 
 /** A backup that was restored. */
 export interface RestoredBackup {
-  /** Name of the backup. */
+  /** Name of the backup; of an archive, that of its dump. */
   readonly name: string;
   /** When it was restored.
    * @format date-time */
   readonly time: string;
-  /** Where it was read: `s3://bucket/prefix/name` or `pvc://claim/prefix/name`. */
+  /** Where it was read: `s3://bucket/prefix/name` or `pvc://claim/prefix/name`; of an archive, the path of its dump, or the host of its link. */
   readonly from: string;
+  /** What an archive did not hold, and what that means for the site.
+   * @listType atomic */
+  readonly missing?: readonly string[];
   /** What the site had before, below the folder `sites` of the bench's volume; not set where the site was new. */
   readonly before?: string;
   /** Whose encryption key the site has: that of its `Secret`, or that of the `Backup`, which the Secret does not hold. */

@@ -1,5 +1,5 @@
 import type * as k8s from '../kit/k8s.js';
-import type { BackupDestination } from '../api/backup.js';
+import type { S3Destination, S3Store, VolumeDestination } from '../api/backup.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { STORE_SIGNER_DIR } from '../kit/constants.generated.js';
 import { uidOf } from '../kit/object.js';
@@ -11,6 +11,17 @@ const CA_DIR = '/app-operator/store-ca';
 const SIGNER = 'store-signer';
 const SOCKET: k8s.EnvVar = { name: 'STORE_SIGNER_SOCKET', value: `${STORE_SIGNER_DIR}/socket` };
 const MOUNT: k8s.VolumeMount = { name: SIGNER, mountPath: STORE_SIGNER_DIR };
+
+/** A place of backups, or of an archive. */
+interface StorePlace {
+  readonly pvc?: VolumeDestination;
+  readonly s3?: S3Store & Partial<S3Destination>;
+}
+
+/** The folder of a site's backups, where a place names none. */
+export function folderOf(site: { readonly namespace: string; readonly name: string }): string {
+  return `${site.namespace}/${site.name}`;
+}
 
 /** How a pod reaches a store: what backup_store.py reads. */
 export interface BackupStore {
@@ -26,15 +37,15 @@ export interface BackupStore {
 /**
  * The access key of a store is in the container `store-signer` only, which mounts no site, see
  * store_signer.py.
- * @param site the site whose backups it holds, for the folder where none is given
+ * @param folder where the place names none
  * @param access what the Job may do in the store
  */
 export function backupStore(
-  { pvc, s3 }: BackupDestination,
-  site: { readonly namespace: string; readonly name: string },
+  { pvc, s3 }: StorePlace,
+  folder: string,
   access: 'Read' | 'Write',
 ): BackupStore {
-  const prefix = pvc?.prefix ?? s3?.prefix ?? `${site.namespace}/${site.name}`;
+  const prefix = pvc?.prefix ?? s3?.prefix ?? folder;
   if (pvc) return onVolume(pvc.claimName, prefix, access);
   if (!s3) throw new Error('a destination is a volume or an S3-compatible store');
   return inS3(s3, prefix, access);
@@ -57,7 +68,7 @@ function onVolume(claimName: string, prefix: string, access: 'Read' | 'Write'): 
 }
 
 function inS3(
-  s3: NonNullable<BackupDestination['s3']>,
+  s3: NonNullable<StorePlace['s3']>,
   prefix: string,
   access: 'Read' | 'Write',
 ): BackupStore {
@@ -71,7 +82,7 @@ function inS3(
     ...valueEnv('S3_ENCRYPTION', s3.serverSideEncryption),
     ...valueEnv('S3_KMS_KEY_ID', s3.kmsKeyId),
   ];
-  const authority = s3.caSecretRef && authorityOf(s3.caSecretRef.name);
+  const authority = s3.caSecretRef && authorityOf(s3.caSecretRef.name, 'S3_CA_FILE');
   return {
     location: `s3://${s3.bucket}/${prefix}`,
     env: [...place, ...(authority?.env ?? [])],
@@ -85,11 +96,14 @@ function valueEnv(name: string, value: string | undefined): readonly k8s.EnvVar[
   return value === undefined ? [] : [{ name, value }];
 }
 
-/** The certificate of a store's private authority. */
-function authorityOf(secretName: string): Pick<BackupStore, 'env' | 'volumes' | 'mounts'> {
+/** The certificate of a private authority, whose file is in a variable. */
+export function authorityOf(
+  secretName: string,
+  variable: string,
+): Pick<BackupStore, 'env' | 'volumes' | 'mounts'> {
   const name = 'store-ca';
   return {
-    env: [{ name: 'S3_CA_FILE', value: `${CA_DIR}/ca.crt` }],
+    env: [{ name: variable, value: `${CA_DIR}/ca.crt` }],
     volumes: [{ name, secret: { secretName } }],
     mounts: [{ name, mountPath: CA_DIR, readOnly: true }],
   };
@@ -116,7 +130,7 @@ function signer(secret: string, place: readonly k8s.EnvVar[]): FrappeContainerPr
  * @throws Waiting with the reason SecretMissing
  */
 export function requireStoreSecrets(
-  { s3 }: BackupDestination,
+  { s3 }: StorePlace,
   namespace: string,
   path: string,
   reader: ClusterReader,

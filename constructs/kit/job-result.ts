@@ -20,7 +20,7 @@ const TIME = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3])
 const REASON = /^[A-Za-z][A-Za-z0-9_]{0,1023}$/;
 /** `20250131T120000Z`. */
 const BACKUP_NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
-const LOCATION = /^(?:s3|pvc):\/\/[\x21-\x7e]{1,1000}$/;
+const LOCATION = /^(?:s3|pvc|https):\/\/[\x21-\x7e]{1,1000}$/;
 const MAX_INT32 = 2 ** 31 - 1;
 
 /** The object of JSON in a text; undefined if the text is anything else. */
@@ -106,7 +106,7 @@ export function timeOfBackup(name: unknown): string | undefined {
   return timeIn(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
 }
 
-/** The URL of a stored backup, or of its store. */
+/** The URL of a stored backup, of its store, or of the host of an archive. */
 export function locationIn(value: unknown): string | undefined {
   return matchingText(value, LOCATION);
 }

@@ -4,15 +4,21 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { parseOutcome } from '../../constructs/kit/job-result.js';
+import { freePort } from '../../testbed/controlplane/ports.js';
+import { startS3Server } from '../../testbed/s3/server.js';
 import { dumpOf, filesOf, putFile, rowsOf } from './backup-fixture.js';
+import { newAuthority } from './certificates.js';
+import { linkServer } from './link-server.js';
 import { readySite } from './ready-site.js';
-import { type Env, plainEnv, temporaryDirectory } from './servers.js';
+import { type Env, plainEnv, ROOT, temporaryDirectory } from './servers.js';
+import { s3Env, signedEnv } from './store-fixture.js';
 import {
+  aBench,
   aSite,
   databaseOf,
   describeOnServers,
@@ -32,6 +38,7 @@ const PUBLIC = `${START}-files.tar`;
 const PRIVATE = `${START}-private-files.tgz`;
 const CONFIG = `${START}-site_config_backup.json`;
 const ID = 'aaaaaaaaaa';
+const KILLER = join(ROOT, 'test/jobs/killer/sitecustomize.py');
 /** What the framework writes before the dump. */
 const HEAD =
   '-- begin frappe metadata\n-- [frappe]\n-- version = 15.44.2\n-- branch = N/A\n-- end frappe metadata\n-- \n';
@@ -119,25 +126,22 @@ describeOnServers('an import', (servers) => {
     assert.ok(tabMigration && __Auth && tabSingles && installed);
     return { rows, files: filesOf(site) };
   };
-  /** A new site that is imported from a folder with these files, and further settings. */
-  const imported = async (change: Files = {}, env: Env = {}) => {
-    const { files, copy } = await theBackup();
+  /** The environment of a Job that imports a folder with these files. */
+  const onVolume = (files: Files): Env => {
     const directory = temporaryDirectory();
     mkdirSync(join(directory, 'old/backups'), { recursive: true });
-    for (const [name, data] of Object.entries({ ...files, ...change })) {
+    for (const [name, data] of Object.entries(files)) {
       if (data !== undefined) writeFileSync(join(directory, 'old/backups', name), data);
     }
-    const site = aSite(servers.bench, servers.database, {
-      ...IMAGE,
-      RESTORE_ID: ID,
-      RESTORE_ARCHIVE: 'Store',
-      STORE_PREFIX: 'old/backups',
-      STORE_DIR: directory,
-      STORE_CLAIM: 'uploads',
-      STORE_ACCESS: 'Read',
-      ...env,
-    });
-    return { site, copy, directory, result: await site.init() };
+    const store = { STORE_PREFIX: 'old/backups', STORE_DIR: directory, STORE_CLAIM: 'uploads' };
+    return { RESTORE_ID: ID, RESTORE_ARCHIVE: 'Store', STORE_ACCESS: 'Read', ...store };
+  };
+  /** A new site that is imported from the backup with these changes, and further settings. */
+  const imported = async (change: Files = {}, env: Env = {}) => {
+    const { files, copy } = await theBackup();
+    const place = onVolume({ ...files, ...change });
+    const site = aSite(servers.bench, servers.database, { ...IMAGE, ...place, ...env });
+    return { site, copy, result: await site.init() };
   };
   const restored = (line: string): SiteConfig => parseOutcome(line)['restored'] as SiteConfig;
 
@@ -343,11 +347,126 @@ describeOnServers('an import', (servers) => {
   });
 
   it('completes after a kill at any point', async () => {
-    const { copy, site, result } = await imported({}, { KILL: '1' });
+    const { files, copy } = await theBackup();
+    const bench = aBench('15.44.2', servers.redis);
+    const killer = temporaryDirectory();
+    cpSync(KILLER, join(killer, 'sitecustomize.py'));
+    const PYTHONPATH = `${killer}:${join(bench, 'apps/frappe')}`;
+    const env = onVolume({ ...files, [DATABASE]: encrypted(files[DATABASE] ?? Buffer.of()) });
+    let killed = 0;
+    for (let at = 1, ended = false; !ended; at += 7) {
+      const site = aSite(bench, servers.database, { ...IMAGE, ...env });
+      const result = await site.with({ KILL_AT: String(at), PYTHONPATH }).init();
+      ended = result.code === 0;
+      if (!ended) killed += 1;
+      assert.ok(ended || result.code === null, `point ${String(at)}: ${result.output}`);
+      const repaired = await site.init();
+      assert.equal(repaired.code, 0, `point ${String(at)}: ${repaired.output}`);
+      assert.deepEqual(copyOf(site), copy, `point ${String(at)}`);
+      assert.equal(site.json('site_config.json')['encryption_key'], OTHER_KEY);
+    }
+    assert.ok(killed * 7 >= 20, `killed at ${String(killed)} points`);
+  });
+
+  it('leaves a site that exists as it is', async () => {
+    const site = await readySite(servers.bench, servers.database, IMAGE);
+    insert(site, 'tabProbe', "'mine'");
+    const old = copyOf(site);
+    const { files } = await theBackup();
+    const result = await site.with(onVolume(files)).init();
     assert.equal(result.code, 0, result.output);
-    const killed = site.with({ RESTORE_ID: 'bbbbbbbbbb' });
-    assert.equal((await killed.init()).code, 0, 'an existing site is left as it is');
-    assert.deepEqual(copyOf(site), copy);
-    assert.equal(readFileSync(site.path('site_config.json'), 'utf8').includes(OTHER_KEY), true);
+    assert.deepEqual(parseOutcome(result.lastLine)['restore'], 'Unconfirmed');
+    assert.deepEqual(copyOf(site), old);
+  });
+
+  it('takes the newest backup of a bucket, with a key that another process has', async (t) => {
+    const { files, copy } = await theBackup();
+    const server = await startS3Server({ port: await freePort() });
+    t.after(() => server.stop());
+    for (const [folder, change] of [['', {}], ['old/site', {}], ['other', { [DATABASE]: Buffer.from('x') }]] as const) {
+      mkdirSync(join(server.folder, 'backups', folder), { recursive: true });
+      for (const [name, data] of Object.entries({ ...files, ...change }))
+        writeFileSync(join(server.folder, 'backups', folder, name), data);
+    } // prettier-ignore
+    for (const [prefix, env] of [
+      ['/', {}],
+      ['old/site', {}],
+      ['old', { RESTORE_FILES: JSON.stringify({ database: `site/${DATABASE}`, publicFiles: `site/${PUBLIC}`, privateFiles: `site/${PRIVATE}`, siteConfig: `site/${CONFIG}` }) }],
+    ] as const) {
+      const place = { STORE_PREFIX: prefix, STORE_ACCESS: 'Read', RESTORE_ARCHIVE: 'Store', RESTORE_ID: ID, ...env };
+      const signed = await signedEnv(s3Env(server, place), 'Read');
+      const site = aSite(servers.bench, servers.database, { ...IMAGE, ...signed.env });
+      const result = await site.init();
+      await signed.stop();
+      assert.equal(result.code, 0, result.output);
+      assert.deepEqual(copyOf(site), copy);
+      const path = [...(prefix === '/' ? [] : [prefix]), ...(prefix === 'old' ? ['site'] : []), DATABASE].join('/');
+      assert.equal(restored(result.lastLine)['location'], `s3://backups/${path}`);
+    } // prettier-ignore
+    const place = {
+      STORE_PREFIX: '/',
+      STORE_ACCESS: 'Read',
+      RESTORE_ARCHIVE: 'Store',
+      RESTORE_ID: ID,
+    };
+    const missing = { RESTORE_FILES: '{"database": "none.sql"}' };
+    const wrong = aSite(servers.bench, servers.database, { ...s3Env(server, place), ...missing });
+    assert.match(
+      (await wrong.init()).lastLine,
+      /BackupMissing: .*database: there is no s3:\/\/backups\/none\.sql/,
+    );
+  });
+
+  it('downloads links, which are secrets, through redirections and lost connections', async (t) => {
+    const { files, copy } = await theBackup();
+    const ca = newAuthority('downloads');
+    const store = await linkServer(ca, (url) => files[url.replace(/^\/|\?.*/g, '')], 1000);
+    const site = await linkServer(ca, (url) =>
+      url.startsWith('/get/')
+        ? { to: `${store.url}/${url.slice('/get/'.length)}?signature=of-the-store` }
+        : 403,
+    );
+    t.after(() => {
+      store.close();
+      site.close();
+    });
+    const linkOf = (name: string): string => `${site.url}/get/${name}?token=of-the-link`;
+    const env = {
+      RESTORE_ARCHIVE: 'URLs',
+      RESTORE_ID: ID,
+      RESTORE_CA_FILE: site.caFile,
+      RESTORE_AUTHORIZATION: 'Bearer of-the-header',
+      RESTORE_URL_DATABASE: `${linkOf(DATABASE)}\n`,
+      RESTORE_URL_PUBLIC_FILES: linkOf(PUBLIC),
+      RESTORE_URL_PRIVATE_FILES: linkOf(PRIVATE),
+      RESTORE_URL_SITE_CONFIG: linkOf(CONFIG),
+    };
+    const imports = (change: Env): SiteJobs =>
+      aSite(servers.bench, servers.database, { ...IMAGE, ...env, ...change });
+    const made = imports({});
+    const result = await made.init();
+    assert.equal(result.code, 0, result.output);
+    assert.deepEqual(copyOf(made), copy);
+    assert.equal(restored(result.lastLine)['location'], site.url);
+    assert.ok(site.authorizations.every((value) => value === 'Bearer of-the-header'));
+    assert.ok(
+      store.authorizations.every((value) => value === undefined),
+      'the store gets no login',
+    );
+    assert.ok(store.authorizations.length > 4, 'a connection was lost');
+    const refusals: readonly (readonly [Env, RegExp])[] = [
+      [{ RESTORE_URL_DATABASE: `${site.url}/expired?token=of-the-link` }, /StoreAccessDenied: .*database: https:\/\/localhost:\d+ answers HTTP 403 Forbidden: the link has expired/],
+      [{ RESTORE_URL_PUBLIC_FILES: linkOf('none') }, /BackupMissing: .*publicFiles: https:\/\/localhost:\d+ answers HTTP 404 Not Found: the link is wrong or has expired/],
+      [{ RESTORE_URL_DATABASE: 'http://localhost/of-the-link' }, /InvalidInput: database: the URL is not of the form https:\/\/HOST\/PATH/],
+      [{ RESTORE_URL_DATABASE: 'https://user:of-the-link@localhost/x' }, /InvalidInput: database: the URL is not of the form/],
+      [{ RESTORE_CA_FILE: '' }, /StoreCertificateInvalid: .*database: https:\/\/localhost:\d+: .*certificate/],
+    ]; // prettier-ignore
+    for (const [change, expected] of refusals) {
+      const refused = await imports(change).init();
+      assert.match(refused.lastLine, expected);
+      assert.doesNotMatch(refused.output, /of-the-(link|header|store)/);
+    }
+    assert.doesNotMatch(result.output, /of-the-(link|header|store)/);
+    assert.doesNotMatch(readFileSync(made.path('.app-operator.json'), 'utf8'), /of-the-/);
   });
 });

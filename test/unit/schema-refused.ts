@@ -20,6 +20,42 @@ const EXTERNAL = { mode: 'external', host: 'db', rootSecretRef: { name: 's' } };
 const tls = (settings: object): Manifest => db({ ...EXTERNAL, tls: settings });
 const siteDb = (dbConfig: object): Manifest => aSite({ dbConfig });
 
+const VOLUME = { pvc: { claimName: 'uploads' } };
+const link = (url: unknown): object => ({ https: { database: { url } } });
+
+/** Archives that a site refuses. */
+const ARCHIVES: readonly (readonly [reason: string, archive: unknown, path: string])[] = [
+  ['an archive from nowhere', {}, ''],
+  ['an archive from two places', { ...VOLUME, ...link('https://x/y') }, ''],
+  ['a path for an archive', 'backups/old', ''],
+  ['paths beside links', { ...link('https://x/y'), files: { database: 'a.sql' } }, ''],
+  ['files without a database', { ...VOLUME, files: { siteConfig: 'c.json' } }, '.files.database'],
+  ['a path out of the folder', { ...VOLUME, files: { database: 'a/../../b' } }, '.files.database'],
+  ['an absolute path', { ...VOLUME, files: { database: '/etc/passwd' } }, '.files.database'],
+  ['a path with a line break', { ...VOLUME, files: { database: 'a\nb' } }, '.files.database'],
+  ['a folder out of the volume', { pvc: { claimName: 'uploads', prefix: '../x' } }, '.pvc.prefix'],
+  ['a volume without a claim', { pvc: { prefix: 'x' } }, '.pvc.claimName'],
+  ['a store without a login', { s3: { endpoint: 'https://s3', bucket: 'abc' } }, '.s3.secretRef'],
+  ['links without a database', { https: { siteConfig: { url: 'https://x/y' } } }, '.https.database'],
+  ['a link that is no object', { https: { database: 'https://x/y' } }, '.https.database'],
+  ['a link without encryption', link('http://x/y'), '.https.database.url'],
+  ['a link with a login', link('https://user:password@x/y'), '.https.database.url'],
+  ['a signed link in the spec', link('https://x/y?X-Amz-Signature=z'), '.https.database.url'],
+  ['a link to nothing', { https: { database: {} } }, '.https.database'],
+  [
+    'a link twice',
+    { https: { database: { url: 'https://x/y', secretKeyRef: { name: 's', key: 'k' } } } },
+    '.https.database',
+  ],
+  ['a key without its name', { ...VOLUME, encryptionKeySecretRef: { name: 's' } }, '.encryptionKeySecretRef.key'],
+  ['the old database’s password', { ...VOLUME, siteConfigKeys: ['db_password'] }, '.siteConfigKeys[0]'],
+  ['the old host name', { ...VOLUME, siteConfigKeys: ['host_name'] }, '.siteConfigKeys[0]'],
+  ['the encryption key as a further key', { ...VOLUME, siteConfigKeys: ['encryption_key'] }, '.siteConfigKeys[0]'],
+  ['the key of the backup', { ...VOLUME, siteConfigKeys: ['backup_encryption_key'] }, '.siteConfigKeys[0]'],
+  ['a key with a space', { ...VOLUME, siteConfigKeys: ['mail server'] }, '.siteConfigKeys[0]'],
+  ['a key twice', { ...VOLUME, siteConfigKeys: ['a', 'a'] }, '.siteConfigKeys[1]'],
+]; // prettier-ignore
+
 /** Entries of `siteConfig` that a bench and a site refuse. */
 const CONFIGURATION: readonly (readonly [reason: string, entries: unknown, path: string])[] = [
   ['a map', { allow_cors: '*' }, ''],
@@ -598,5 +634,25 @@ export const REFUSED_SITES: readonly Refused[] = [
     'a folder outside of the store',
     aSite({ restoreFrom: { source: { pvc: { claimName: 'c', prefix: '../x' } } } }),
     'spec.restoreFrom.source.pvc.prefix',
+  ],
+  ...ARCHIVES.map(([reason, archive, path]): Refused => [
+    reason,
+    aSite({ restoreFrom: { archive } }),
+    `spec.restoreFrom.archive${path}`,
+  ]),
+  [
+    'an archive and a SiteBackup',
+    aSite({ restoreFrom: { archive: VOLUME, backupRef: { name: 'n' } } }),
+    'spec.restoreFrom',
+  ],
+  [
+    'a confirmation of an archive',
+    aSite({ restoreFrom: { archive: VOLUME, confirm: 'shop.example.com' } }),
+    'spec.restoreFrom',
+  ],
+  [
+    'a name of a backup for an archive',
+    aSite({ restoreFrom: { archive: VOLUME, name: '20250131T120000Z' } }),
+    'spec.restoreFrom',
   ],
 ];

@@ -1,6 +1,6 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { backupStore } from '../../frappe/backup-store.js';
+import { backupStore, folderOf } from '../../frappe/backup-store.js';
 import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../../frappe/job.js';
 import { jobCommand } from '../../frappe/pod.js';
 import { siteEnv, type SiteModel } from '../../frappe/site-model.js';
@@ -49,7 +49,7 @@ export class BackupChart extends Chart {
 export class BackupDeleteChart extends Chart {
   constructor(scope: Construct, id: string, backup: SiteBackup, site: SiteModel) {
     super(scope, id, { disableResourceNameHashes: true });
-    const store = backupStore(backup.spec.destination, site, 'Write');
+    const store = backupStore(backup.spec.destination, folderOf(site), 'Write');
     new FrappeJob(new Stage(this, 'delete', { waitForReady: true }), 'delete', {
       bench: site.bench,
       owner: backup,
@@ -72,7 +72,7 @@ export class BackupDeleteChart extends Chart {
 
 function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrappeJobProps, 'run'> {
   const { spec, metadata } = backup;
-  const store = backupStore(spec.destination, site, 'Write');
+  const store = backupStore(spec.destination, folderOf(site), 'Write');
   const { keepLast, keepDays } = spec.retention ?? {};
   const timeout = Math.ceil((parseDuration(spec.timeout) ?? 0) / 1000);
   return {

@@ -157,7 +157,7 @@ export const spec: Schema = {
         s3: {
           type: 'object',
           description: 'An S3-compatible store.',
-          required: ['endpoint', 'bucket', 'secretRef'],
+          required: ['bucket', 'endpoint', 'secretRef'],
           properties: {
             endpoint: {
               type: 'string',
@@ -180,14 +180,6 @@ export const spec: Schema = {
               pattern: '^[a-z0-9][a-z0-9.-]*[a-z0-9]$',
               minLength: 3,
               maxLength: 63,
-            },
-            prefix: {
-              type: 'string',
-              description:
-                'What the keys in the bucket start with. By default `<namespace>/<site>`.',
-              pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$',
-              minLength: 1,
-              maxLength: 255,
             },
             secretRef: {
               type: 'object',
@@ -223,6 +215,14 @@ export const spec: Schema = {
                   maxLength: 253,
                 },
               },
+            },
+            prefix: {
+              type: 'string',
+              description:
+                'What the keys in the bucket start with. By default `<namespace>/<site>`.',
+              pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$',
+              minLength: 1,
+              maxLength: 255,
             },
             serverSideEncryption: {
               type: 'string',

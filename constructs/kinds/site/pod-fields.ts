@@ -7,11 +7,26 @@ import {
   TEMPLATE_NAMES,
   TLS_NAMES,
 } from '../../frappe/pod-fields.js';
-import type { PodFields } from '../../kit/pod-fields.js';
+import type { NamingField, PodFields } from '../../kit/pod-fields.js';
 
 const DEFAULT_IMAGES = Object.values(DATABASE_IMAGES)
   .map((image) => `'${image}'`)
   .join(', ');
+
+const LINKS = ['database', 'publicFiles', 'privateFiles', 'siteConfig'].map(
+  (file) => `restoreFrom.archive.https.${file}`,
+);
+/** What an archive names besides its store. */
+const ARCHIVE_NAMES: readonly NamingField[] = [
+  { path: 'restoreFrom.archive.encryptionKeySecretRef.name', kind: 'Secret' },
+  ...LINKS.map((link): NamingField => ({ path: `${link}.secretKeyRef.name`, kind: 'Secret' })),
+  {
+    path: 'restoreFrom.archive.https.authorizationSecretRef.name',
+    kind: 'Secret',
+    sentBy: LINKS.flatMap((link) => [`${link}.url`, `${link}.secretKeyRef`]),
+  },
+  { path: 'restoreFrom.archive.https.caSecretRef.name', kind: 'Secret' },
+];
 
 /** By which fields the author of a site decides about pods. The Secret of an Ingress reaches no pod. */
 export const sitePodFields: PodFields = {
@@ -29,6 +44,8 @@ export const sitePodFields: PodFields = {
     { path: 'sso[].clientID.secretKeyRef.name', kind: 'Secret' },
     { path: 'sso[].clientSecret.secretKeyRef.name', kind: 'Secret' },
     ...storeNames('restoreFrom.source'),
+    ...storeNames('restoreFrom.archive'),
+    ...ARCHIVE_NAMES,
     ...TEMPLATE_NAMES,
   ],
   images: [

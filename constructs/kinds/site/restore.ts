@@ -1,6 +1,11 @@
 import type * as k8s from '../../kit/k8s.js';
 import type { SiteBackup } from '../../api/backup.js';
-import { type BackupStore, backupStore, requireStoreSecrets } from '../../frappe/backup-store.js';
+import {
+  type BackupStore,
+  backupStore,
+  folderOf,
+  requireStoreSecrets,
+} from '../../frappe/backup-store.js';
 import type { StatusPart } from '../../frappe/tree-status.js';
 import { RESTORE_FAILED } from '../../kit/constants.generated.js';
 import { conditionResult, type ConditionResult } from '../../kit/condition.js';
@@ -8,18 +13,12 @@ import { Waiting } from '../../kit/errors.js';
 import { defined } from '../../kit/json/defined.js';
 import { hashOf } from '../../kit/json/hash.js';
 import { isObject } from '../../kit/json/is-object.js';
-import {
-  locationIn,
-  matchingText,
-  parseOutcome,
-  shortText,
-  timeIn,
-  timeOfBackup,
-} from '../../kit/job-result.js';
+import { locationIn, matchingText, parseOutcome, shortText, timeIn } from '../../kit/job-result.js';
 import type { Observation, ClusterReader } from '../../kit/kind.js';
 import { metadataKeysOf } from '../../kit/metadata-keys.js';
 import { siteNames } from '../../kit/names.js';
 import type { AppSite, RestoredBackup, SiteRestore } from '../../api/site.js';
+import { archiveStore } from './archive.js';
 import { CLOSED_REASONS } from './upgrade.js';
 
 /** The restore that `restoreFrom` requests. */
@@ -68,17 +67,19 @@ function isRefused({ status }: AppSite, confirmed: boolean): boolean {
  * The siteName in the confirmation is not part of the hash: with or without it, the request is the
  * same.
  */
-function requestOf({ backupRef, source, name }: SiteRestore, confirmation: string): string {
-  return hashOf([backupRef?.name ?? null, source ?? null, name ?? null, confirmation]);
+function requestOf({ backupRef, source, name, archive }: SiteRestore, confirmation: string) {
+  const place = [backupRef?.name ?? null, source ?? null, name ?? null, confirmation];
+  return hashOf(archive ? [...place, archive] : place);
 }
 
 /** @throws Waiting where the SiteBackup, or a Secret, does not exist */
 function storeOf(
   site: AppSite,
-  { backupRef, source }: SiteRestore,
+  { backupRef, source, archive }: SiteRestore,
   reader: ClusterReader,
 ): BackupStore {
   const { namespace = 'default', name } = site.metadata;
+  if (archive) return archiveStore(archive, namespace, reader);
   const backupName = backupRef?.name ?? '';
   const backup = backupRef && reader.get('SiteBackup', namespace, backupName, placeOf);
   const destination = backup?.destination ?? source;
@@ -88,7 +89,8 @@ function storeOf(
   }
   const path = source ? 'spec.restoreFrom.source' : `SiteBackup ${backupName}`;
   requireStoreSecrets(destination, namespace, path, reader);
-  return backupStore(destination, { namespace, name: backup?.site ?? name }, 'Read');
+  const folder = folderOf({ namespace, name: backup?.site ?? name });
+  return backupStore(destination, folder, 'Read');
 }
 
 function placeOf({ spec }: SiteBackup) {
@@ -159,18 +161,12 @@ function conditionOf(
 ): ConditionResult {
   if (restored?.requests.includes(id)) {
     return restored.requests.at(-1) === id
-      ? conditionResult('Restored', 'True', 'Restored', restored.from)
+      ? conditionResult('Restored', 'True', 'Restored', [restored.from, ...(restored.missing ?? [])].join('; ')) // prettier-ignore
       : conditionResult('Restored', 'True', 'RestoredBefore', `restored before ${restored.from}; to restore it again, change the confirmation`); // prettier-ignore
   }
   if (problem) return conditionResult('Restored', 'False', problem.reason, problem.message);
   if (isRefused(resource, confirmed)) {
-    const { siteName } = resource.spec;
-    return conditionResult(
-      'Restored',
-      'False',
-      'RestoreNotConfirmed',
-      `spec.restoreFrom.confirm: the site exists, and its data is kept; to replace the data, set "${siteName}"`,
-    );
+    return conditionResult('Restored', 'False', 'RestoreNotConfirmed', whyKept(resource));
   }
   if (child('Job', siteNames(resource.metadata.name).init)?.health.state === 'Ready') {
     return conditionResult('Restored', 'Unknown', 'RestoreUnknown', `the termination message of the init Job is missing; to run it again, give the annotation ${metadataKeysOf(resource).runAgain} another value`); // prettier-ignore
@@ -190,6 +186,13 @@ function conditionOf(
       );
 }
 
+/** Why the data of a site that exists is kept. */
+function whyKept({ spec: { restoreFrom, siteName } }: AppSite): string {
+  return restoreFrom?.archive
+    ? 'spec.restoreFrom.archive: the site exists, and its data is kept: an archive makes a new site only; remove restoreFrom, or create another AppSite'
+    : `spec.restoreFrom.confirm: the site exists, and its data is kept; to replace the data, set "${siteName}"`;
+}
+
 /**
  * The last restore, as the init Job reports it, see site_restore.py; undefined without a report.
  */
@@ -204,20 +207,32 @@ function lastRestored({
 
 /** Path of a folder on the bench's volume. */
 const FOLDER = /^[\x21-\x7e]{1,512}$/;
+/** Time of a backup, or name of the dump of an archive. */
+const NAME = /^[^\x00-\x1f\x7f]+$/;
+const NAME_LENGTH = 255;
+const MOST_MISSING = 6;
+const MISSING_LENGTH = 240;
 const REQUEST = /^[A-Za-z0-9-]{1,64}$/;
 const MOST_REQUESTS = 50;
 
 /** What the Job has restored; undefined where a part is missing, or is not of the form that the Job writes. */
 function restoredIn(report: unknown): RestoredBackup | undefined {
   if (!isObject(report)) return undefined;
-  const name = timeOfBackup(report['name']) && shortText(report['name'], 16);
+  const name = matchingText(shortText(report['name'], NAME_LENGTH), NAME);
   const time = timeIn(report['time']);
   const from = locationIn(report['location']);
   const before = matchingText(report['before'], FOLDER);
   const encryptionKey = KEYS.find((key) => key === report['encryptionKey']);
   const requests = requestsIn(report['requests']);
   if (!name || !time || !from || !encryptionKey || !requests) return undefined;
-  return { name, time, from, ...defined({ before }), encryptionKey, requests };
+  const missing = missingIn(report['missing']);
+  return { name, time, from, ...defined({ missing, before }), encryptionKey, requests };
+}
+
+/** What an archive did not hold; undefined where it held everything. */
+function missingIn(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  return value.slice(0, MOST_MISSING).flatMap((text) => shortText(text, MISSING_LENGTH) ?? []);
 }
 
 const KEYS = ['Secret', 'Backup'] as const satisfies readonly RestoredBackup['encryptionKey'][];

@@ -1523,7 +1523,7 @@ export const spec: Schema = {
             s3: {
               type: 'object',
               description: 'An S3-compatible store.',
-              required: ['endpoint', 'bucket', 'secretRef'],
+              required: ['bucket', 'endpoint', 'secretRef'],
               properties: {
                 endpoint: {
                   type: 'string',
@@ -1546,14 +1546,6 @@ export const spec: Schema = {
                   pattern: '^[a-z0-9][a-z0-9.-]*[a-z0-9]$',
                   minLength: 3,
                   maxLength: 63,
-                },
-                prefix: {
-                  type: 'string',
-                  description:
-                    'What the keys in the bucket start with. By default `<namespace>/<site>`.',
-                  pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$',
-                  minLength: 1,
-                  maxLength: 255,
                 },
                 secretRef: {
                   type: 'object',
@@ -1590,6 +1582,14 @@ export const spec: Schema = {
                     },
                   },
                 },
+                prefix: {
+                  type: 'string',
+                  description:
+                    'What the keys in the bucket start with. By default `<namespace>/<site>`.',
+                  pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$',
+                  minLength: 1,
+                  maxLength: 255,
+                },
                 serverSideEncryption: {
                   type: 'string',
                   description:
@@ -1624,6 +1624,461 @@ export const spec: Schema = {
             },
           ],
         },
+        archive: {
+          type: 'object',
+          description: 'A backup that the framework itself made, for a new site.',
+          properties: {
+            pvc: {
+              type: 'object',
+              description: 'A volume.',
+              required: ['claimName'],
+              properties: {
+                claimName: {
+                  type: 'string',
+                  description:
+                    'Name of the PersistentVolumeClaim, in the same namespace. It is mounted read-only.',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+                prefix: {
+                  type: 'string',
+                  description: 'Folder on the volume. By default its top.',
+                  pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$',
+                  minLength: 1,
+                  maxLength: 255,
+                },
+              },
+            },
+            s3: {
+              type: 'object',
+              description: 'An S3-compatible store.',
+              required: ['bucket', 'endpoint', 'secretRef'],
+              properties: {
+                endpoint: {
+                  type: 'string',
+                  description:
+                    'URL of the store, such as `https://s3.eu-central-1.amazonaws.com`: a name or an address, with a port and a path where it has them.',
+                  pattern:
+                    '^https?://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*[/]?$',
+                  maxLength: 512,
+                },
+                region: {
+                  type: 'string',
+                  description: 'Region that requests are signed for.',
+                  default: 'us-east-1',
+                  pattern: '^[a-z0-9-]+$',
+                  maxLength: 64,
+                },
+                bucket: {
+                  type: 'string',
+                  description: 'Name of the bucket. It must exist.',
+                  pattern: '^[a-z0-9][a-z0-9.-]*[a-z0-9]$',
+                  minLength: 3,
+                  maxLength: 63,
+                },
+                secretRef: {
+                  type: 'object',
+                  description: 'Secret with the keys `access-key-id` and `secret-access-key`.',
+                  required: ['name'],
+                  properties: {
+                    name: {
+                      type: 'string',
+                      description: 'Name of the object.',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                      minLength: 1,
+                      maxLength: 253,
+                    },
+                  },
+                },
+                forcePathStyle: {
+                  type: 'boolean',
+                  description:
+                    'Whether the bucket is part of the path (`endpoint/bucket`) or of the host name (`bucket.endpoint`).',
+                  default: true,
+                },
+                caSecretRef: {
+                  type: 'object',
+                  description:
+                    "Secret with the certificate of the store's private authority, under the key `ca.crt`.",
+                  required: ['name'],
+                  properties: {
+                    name: {
+                      type: 'string',
+                      description: 'Name of the object.',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                      minLength: 1,
+                      maxLength: 253,
+                    },
+                  },
+                },
+                prefix: {
+                  type: 'string',
+                  description: 'What the keys of the files start with. By default nothing.',
+                  pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$',
+                  minLength: 1,
+                  maxLength: 255,
+                },
+              },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.forcePathStyle || !self.endpoint.contains('[')",
+                  message:
+                    'forcePathStyle: false needs an endpoint with a name: a bucket cannot be put before an address',
+                },
+              ],
+            },
+            https: {
+              type: 'object',
+              description: 'Links to download the files.',
+              required: ['database'],
+              properties: {
+                database: {
+                  type: 'object',
+                  description: 'The dump: plain, or compressed by gzip.',
+                  properties: {
+                    url: {
+                      type: 'string',
+                      description:
+                        'The link. One with `?` is a secret, as signed links are: put it into a Secret.',
+                      pattern:
+                        '^https://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?/[\\x21-\\x7e]*$',
+                      maxLength: 2048,
+                      'x-kubernetes-validations': [
+                        {
+                          rule: "!self.contains('?')",
+                          message:
+                            'a link with ? is a secret: put it into a Secret, and name it with secretKeyRef',
+                        },
+                      ],
+                    },
+                    secretKeyRef: {
+                      type: 'object',
+                      description: 'The key of a Secret with the link.',
+                      required: ['name', 'key'],
+                      properties: {
+                        name: {
+                          type: 'string',
+                          description: 'Name of the object.',
+                          pattern:
+                            '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                          minLength: 1,
+                          maxLength: 253,
+                        },
+                        key: {
+                          type: 'string',
+                          description: 'Key in the object.',
+                          pattern: '^[-._a-zA-Z0-9]+$',
+                          minLength: 1,
+                          maxLength: 253,
+                        },
+                      },
+                    },
+                  },
+                  'x-kubernetes-validations': [
+                    {
+                      rule: 'has(self.url) != has(self.secretKeyRef)',
+                      message: 'a file needs one of url and secretKeyRef',
+                    },
+                  ],
+                },
+                publicFiles: {
+                  type: 'object',
+                  description: 'The archive of public files: tar, or compressed by gzip.',
+                  properties: {
+                    url: {
+                      type: 'string',
+                      description:
+                        'The link. One with `?` is a secret, as signed links are: put it into a Secret.',
+                      pattern:
+                        '^https://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?/[\\x21-\\x7e]*$',
+                      maxLength: 2048,
+                      'x-kubernetes-validations': [
+                        {
+                          rule: "!self.contains('?')",
+                          message:
+                            'a link with ? is a secret: put it into a Secret, and name it with secretKeyRef',
+                        },
+                      ],
+                    },
+                    secretKeyRef: {
+                      type: 'object',
+                      description: 'The key of a Secret with the link.',
+                      required: ['name', 'key'],
+                      properties: {
+                        name: {
+                          type: 'string',
+                          description: 'Name of the object.',
+                          pattern:
+                            '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                          minLength: 1,
+                          maxLength: 253,
+                        },
+                        key: {
+                          type: 'string',
+                          description: 'Key in the object.',
+                          pattern: '^[-._a-zA-Z0-9]+$',
+                          minLength: 1,
+                          maxLength: 253,
+                        },
+                      },
+                    },
+                  },
+                  'x-kubernetes-validations': [
+                    {
+                      rule: 'has(self.url) != has(self.secretKeyRef)',
+                      message: 'a file needs one of url and secretKeyRef',
+                    },
+                  ],
+                },
+                privateFiles: {
+                  type: 'object',
+                  description: 'The archive of private files: tar, or compressed by gzip.',
+                  properties: {
+                    url: {
+                      type: 'string',
+                      description:
+                        'The link. One with `?` is a secret, as signed links are: put it into a Secret.',
+                      pattern:
+                        '^https://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?/[\\x21-\\x7e]*$',
+                      maxLength: 2048,
+                      'x-kubernetes-validations': [
+                        {
+                          rule: "!self.contains('?')",
+                          message:
+                            'a link with ? is a secret: put it into a Secret, and name it with secretKeyRef',
+                        },
+                      ],
+                    },
+                    secretKeyRef: {
+                      type: 'object',
+                      description: 'The key of a Secret with the link.',
+                      required: ['name', 'key'],
+                      properties: {
+                        name: {
+                          type: 'string',
+                          description: 'Name of the object.',
+                          pattern:
+                            '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                          minLength: 1,
+                          maxLength: 253,
+                        },
+                        key: {
+                          type: 'string',
+                          description: 'Key in the object.',
+                          pattern: '^[-._a-zA-Z0-9]+$',
+                          minLength: 1,
+                          maxLength: 253,
+                        },
+                      },
+                    },
+                  },
+                  'x-kubernetes-validations': [
+                    {
+                      rule: 'has(self.url) != has(self.secretKeyRef)',
+                      message: 'a file needs one of url and secretKeyRef',
+                    },
+                  ],
+                },
+                siteConfig: {
+                  type: 'object',
+                  description: 'The configuration, such as `site_config_backup.json`.',
+                  properties: {
+                    url: {
+                      type: 'string',
+                      description:
+                        'The link. One with `?` is a secret, as signed links are: put it into a Secret.',
+                      pattern:
+                        '^https://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\[[0-9A-Fa-f:.]+\\])(:[0-9]{1,5})?/[\\x21-\\x7e]*$',
+                      maxLength: 2048,
+                      'x-kubernetes-validations': [
+                        {
+                          rule: "!self.contains('?')",
+                          message:
+                            'a link with ? is a secret: put it into a Secret, and name it with secretKeyRef',
+                        },
+                      ],
+                    },
+                    secretKeyRef: {
+                      type: 'object',
+                      description: 'The key of a Secret with the link.',
+                      required: ['name', 'key'],
+                      properties: {
+                        name: {
+                          type: 'string',
+                          description: 'Name of the object.',
+                          pattern:
+                            '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                          minLength: 1,
+                          maxLength: 253,
+                        },
+                        key: {
+                          type: 'string',
+                          description: 'Key in the object.',
+                          pattern: '^[-._a-zA-Z0-9]+$',
+                          minLength: 1,
+                          maxLength: 253,
+                        },
+                      },
+                    },
+                  },
+                  'x-kubernetes-validations': [
+                    {
+                      rule: 'has(self.url) != has(self.secretKeyRef)',
+                      message: 'a file needs one of url and secretKeyRef',
+                    },
+                  ],
+                },
+                authorizationSecretRef: {
+                  type: 'object',
+                  description:
+                    'The value of the header `Authorization`, such as `Bearer x` or `Basic x`. It is sent to the hosts of the links, and not to where they redirect.',
+                  required: ['name', 'key'],
+                  properties: {
+                    name: {
+                      type: 'string',
+                      description: 'Name of the object.',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                      minLength: 1,
+                      maxLength: 253,
+                    },
+                    key: {
+                      type: 'string',
+                      description: 'Key in the object.',
+                      pattern: '^[-._a-zA-Z0-9]+$',
+                      minLength: 1,
+                      maxLength: 253,
+                    },
+                  },
+                },
+                caSecretRef: {
+                  type: 'object',
+                  description:
+                    "Secret with the certificate of the server's private authority, under the key `ca.crt`.",
+                  required: ['name'],
+                  properties: {
+                    name: {
+                      type: 'string',
+                      description: 'Name of the object.',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                      minLength: 1,
+                      maxLength: 253,
+                    },
+                  },
+                },
+              },
+            },
+            files: {
+              type: 'object',
+              description:
+                'The files one by one, by their paths below `prefix`. By default the newest backup in that folder, by the names that the framework gives to its files.',
+              required: ['database'],
+              properties: {
+                database: {
+                  type: 'string',
+                  description: 'The dump: plain, or compressed by gzip.',
+                  pattern: '^[^/\\x00-\\x1f\\x7f][^\\x00-\\x1f\\x7f]*$',
+                  minLength: 1,
+                  maxLength: 512,
+                  'x-kubernetes-validations': [
+                    { rule: "!self.matches('(^|/)[.][.](/|$)')", message: 'a path has no ..' },
+                  ],
+                },
+                publicFiles: {
+                  type: 'string',
+                  description: 'The archive of public files: tar, or compressed by gzip.',
+                  pattern: '^[^/\\x00-\\x1f\\x7f][^\\x00-\\x1f\\x7f]*$',
+                  minLength: 1,
+                  maxLength: 512,
+                  'x-kubernetes-validations': [
+                    { rule: "!self.matches('(^|/)[.][.](/|$)')", message: 'a path has no ..' },
+                  ],
+                },
+                privateFiles: {
+                  type: 'string',
+                  description: 'The archive of private files: tar, or compressed by gzip.',
+                  pattern: '^[^/\\x00-\\x1f\\x7f][^\\x00-\\x1f\\x7f]*$',
+                  minLength: 1,
+                  maxLength: 512,
+                  'x-kubernetes-validations': [
+                    { rule: "!self.matches('(^|/)[.][.](/|$)')", message: 'a path has no ..' },
+                  ],
+                },
+                siteConfig: {
+                  type: 'string',
+                  description: 'The configuration, such as `site_config_backup.json`.',
+                  pattern: '^[^/\\x00-\\x1f\\x7f][^\\x00-\\x1f\\x7f]*$',
+                  minLength: 1,
+                  maxLength: 512,
+                  'x-kubernetes-validations': [
+                    { rule: "!self.matches('(^|/)[.][.](/|$)')", message: 'a path has no ..' },
+                  ],
+                },
+              },
+            },
+            encryptionKeySecretRef: {
+              type: 'object',
+              description:
+                "The key of encrypted files. By default `backup_encryption_key` of the archive's configuration.",
+              required: ['name', 'key'],
+              properties: {
+                name: {
+                  type: 'string',
+                  description: 'Name of the object.',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+                key: {
+                  type: 'string',
+                  description: 'Key in the object.',
+                  pattern: '^[-._a-zA-Z0-9]+$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+              },
+            },
+            siteConfigKeys: {
+              type: 'array',
+              description:
+                "Keys of the archive's configuration that the site gets. It gets `encryption_key` in any case.",
+              maxItems: 64,
+              items: {
+                type: 'string',
+                description: 'Name of a key of `site_config.json`.',
+                pattern: '^[A-Za-z_][A-Za-z0-9_.-]*$',
+                minLength: 1,
+                maxLength: 128,
+                'x-kubernetes-validations': [
+                  {
+                    rule: "!self.matches('^((db|redis|socketio|webserver|app_operator|rq|ssl|root)_.*|use_rq_auth|host_name|domains|admin_password|extra_config|bench_id|maintenance_mode|pause_scheduler|scheduler_tick_interval|workers)$')",
+                    message:
+                      'the key belongs to the installation that the archive is of, and the operator sets it itself',
+                    messageExpression:
+                      "self + ' belongs to the installation that the archive is of, and the operator sets it itself; remove it'",
+                  },
+                  {
+                    rule: "!(self in ['encryption_key', 'backup_encryption_key'])",
+                    message: 'encryption_key is taken in any case, and backup_encryption_key never',
+                    messageExpression:
+                      "self == 'encryption_key' ? 'encryption_key is taken in any case; remove it' : 'backup_encryption_key is never taken; remove it'",
+                  },
+                ],
+              },
+              'x-kubernetes-list-type': 'set',
+            },
+          },
+          'x-kubernetes-validations': [
+            {
+              rule: '(has(self.pvc) ? 1 : 0) + (has(self.s3) ? 1 : 0) + (has(self.https) ? 1 : 0) == 1',
+              message: 'archive needs one of pvc, s3 and https',
+            },
+            {
+              rule: '!(has(self.https) && has(self.files))',
+              message: 'files belongs to pvc and s3: https has a URL for each file',
+            },
+          ],
+        },
         name: {
           type: 'string',
           description:
@@ -1641,8 +2096,17 @@ export const spec: Schema = {
       },
       'x-kubernetes-validations': [
         {
-          rule: 'has(self.backupRef) != has(self.source)',
-          message: 'restoreFrom needs one of backupRef and source',
+          rule: '(has(self.backupRef) ? 1 : 0) + (has(self.source) ? 1 : 0) + (has(self.archive) ? 1 : 0) == 1',
+          message: 'restoreFrom needs one of backupRef, source and archive',
+        },
+        {
+          rule: '!has(self.archive) || !has(self.name)',
+          message:
+            'name belongs to backupRef and source: files of an archive are named in archive.files',
+        },
+        {
+          rule: '!has(self.archive) || !has(self.confirm)',
+          message: 'confirm belongs to backupRef and source: an archive makes a new site only',
         },
       ],
     },
@@ -1975,11 +2439,21 @@ export const status: Schema = {
       description: 'The backup that was restored last.',
       required: ['name', 'time', 'from', 'encryptionKey', 'requests'],
       properties: {
-        name: { type: 'string', description: 'Name of the backup.' },
+        name: {
+          type: 'string',
+          description: 'Name of the backup; of an archive, that of its dump.',
+        },
         time: { type: 'string', format: 'date-time', description: 'When it was restored.' },
         from: {
           type: 'string',
-          description: 'Where it was read: `s3://bucket/prefix/name` or `pvc://claim/prefix/name`.',
+          description:
+            'Where it was read: `s3://bucket/prefix/name` or `pvc://claim/prefix/name`; of an archive, the path of its dump, or the host of its link.',
+        },
+        missing: {
+          type: 'array',
+          description: 'What an archive did not hold, and what that means for the site.',
+          items: { type: 'string' },
+          'x-kubernetes-list-type': 'atomic',
         },
         before: {
           type: 'string',
