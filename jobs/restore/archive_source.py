@@ -34,7 +34,7 @@ URLS = {
 }
 # As the framework names files: `20250131_120000-shop_example_com-private-files-enc.tgz`.
 NAME = re.compile(
-    r"(?P<start>.*?)(?P<partial>-partial)?-?"
+    r"(?P<start>.*?)(?:-partial)?-?"
     r"(?P<kind>database|private-files|(?:public-)?files|site_config_backup)(?:-enc)?"
     r"\.(?P<suffix>sql|sql\.gz|tar|tgz|tar\.gz|json)"
 )
@@ -54,7 +54,6 @@ class Named(NamedTuple):
 
     start: str
     role: str
-    is_partial: bool
 
 
 def named(name: str) -> Named | None:
@@ -64,7 +63,7 @@ def named(name: str) -> Named | None:
     role, suffixes = KINDS[match["kind"]]
     if match["suffix"] not in suffixes:
         return None
-    return Named(match["start"], role, match["partial"] is not None)
+    return Named(match["start"], role)
 
 
 def newest_in(names: list[str], folder: str) -> dict[str, str]:

@@ -118,6 +118,10 @@ const SECRETS: Readonly<Record<string, (name: string) => Manifest>> = {
   'a site: an identity provider': (name) => siteWith({ sso: [{ ...sso[0], clientSecret: { secretKeyRef: { name, key: 'k' } } }] }), // prettier-ignore
   'a site: a place of backups': (name) =>
     siteWith({ restoreFrom: { source: { ...s3(name), site: 'x' } } }),
+  'a site: the store of an archive': (name) => siteWith({ restoreFrom: { archive: s3(name) } }),
+  'a site: the key of an archive': (name) => siteWith({ restoreFrom: { archive: { pvc: { claimName: 'uploads' }, encryptionKeySecretRef: { name, key: 'k' } } } }), // prettier-ignore
+  'a site: a link of an archive': (name) => siteWith({ restoreFrom: { archive: { https: { database: { secretKeyRef: { name, key: 'k' } } } } } }), // prettier-ignore
+  'a site: the login of a link': (name) => siteWith({ restoreFrom: { archive: { https: { database: { url: 'https://x/y' }, authorizationSecretRef: { name, key: 'k' } } } } }), // prettier-ignore
   'a backup': (name) => backup(s3(name)),
   'a user: the password': (name) => user({ passwordSecretRef: { name } }),
   'a user: the key': (name) => user({ apiKeySecretRef: { name } }),
@@ -161,6 +165,7 @@ describe('who names a ConfigMap or a claim', () => {
     bench({ dbConfig: { storage: { existingClaim: 'payroll' } } }),
     siteWith({ dbConfig: { mode: 'dedicated', storage: { existingClaim: 'payroll' } } }),
     siteWith({ restoreFrom: { source: { pvc: { claimName: 'b-sites' }, site: 'x' } } }),
+    siteWith({ restoreFrom: { archive: { pvc: { claimName: 'b-sites' } } } }),
     backup({ pvc: { claimName: 'b-sites' } }),
     bench(template({ volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'b-sites' } }] })),
   ];

@@ -7,6 +7,8 @@ import { seconds } from '../support/figures.js';
 import { FRAPPE_VERSION } from './framework.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { BACKUP_DESTINATION, backupsClaim } from './support/backups.js';
+import type { ServerPod } from './support/database-client.js';
+import { checksumsOf } from './support/database-content.js';
 import {
   benchOf,
   ONE_QUEUE,
@@ -276,20 +278,12 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     const { status, body } = await copy.read('/private/files/kept.txt');
     assert.deepEqual([status, body], [200, 'a file to keep']);
     const site = await cluster.the('AppSite', namespace, 'copy');
-    const tables = async (name: string): Promise<string[]> => {
-      const all = await sql(
-        cluster,
-        place,
-        `SELECT table_name FROM information_schema.tables WHERE table_schema = '${name}' AND table_name NOT IN ('tabSessions', '__Auth') ORDER BY 1`,
-      );
-      return sql(
-        cluster,
-        place,
-        `USE \`${name}\`; CHECKSUM TABLE ${all.map((table) => `\`${table}\``).join(', ')}`,
-      ).then((rows) => rows.map((row) => row.replace(`${name}.`, '')));
-    };
     const name = String(at(site, 'status.database.name'));
-    const [before, after] = [await tables(database), await tables(name)];
+    const server: ServerPod = { namespace, pod: 'bench-db-0', provider: 'mariadb' };
+    const [before, after] = [
+      await checksumsOf(cluster, server, database),
+      await checksumsOf(cluster, server, name),
+    ];
     assert.deepEqual(
       after.map((row) => row.split('\t')[0]),
       before.map((row) => row.split('\t')[0]),

@@ -112,8 +112,12 @@ describeOnServers('an import', (servers) => {
       [CONFIG]: Buffer.from(JSON.stringify({ ...config, backup_encryption_key: BACKUP_KEY })),
     };
   };
-  let backup: Promise<{ files: Record<string, Buffer>; copy: ReturnType<typeof copyOf> }>;
-  const theBackup = (): typeof backup => {
+  interface Backup {
+    readonly files: Record<string, Buffer>;
+    readonly copy: ReturnType<typeof copyOf>;
+  }
+  let backup: Promise<Backup> | undefined;
+  const theBackup = (): Promise<Backup> => {
     backup ??= (async () => {
       const site = await (source ??= theSource());
       return { files: filesOfBackup(site), copy: copyOf(site) };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { hashOf } from '../../constructs/kit/json/hash.js';
 import type { AppSite, RestoredBackup, SiteRestore } from '../../constructs/api/site.js';
 import { restoreEnv, resolveRestore, restoreRun } from '../../constructs/kinds/site/restore.js';
 import { aSecret, aSite, aReader } from '../golden/builders.js';
@@ -110,5 +111,62 @@ suite('the store of a backup', () => {
     assert.equal(inputsOf(restoring(REF, exists), BACKUP).store, undefined);
     const confirmed = { ...REF, confirm: NAME };
     assert.ok(inputsOf(restoring(confirmed, exists), BACKUP).store);
+  });
+});
+
+suite('an archive', () => {
+  const link = (name: string) => ({ secretKeyRef: { name, key: 'k' } });
+  const LINKS: SiteRestore = {
+    archive: {
+      https: { database: link('links'), authorizationSecretRef: { name: 'login', key: 'k' } },
+      encryptionKeySecretRef: { name: 'backup-key', key: 'k' },
+    },
+  };
+  const volume = (prefix?: string): SiteRestore => ({
+    archive: { pvc: { claimName: 'uploads', ...(prefix === undefined ? {} : { prefix }) } },
+  });
+  const valuesOf = (restoreFrom: SiteRestore, ...objects: readonly KubeObject[]) => {
+    const site = restoring(restoreFrom);
+    const env = restoreEnv(site, inputsOf(site, ...objects));
+    return Object.fromEntries(env.map(({ name, value }) => [name, value]));
+  };
+
+  test('is another request than each other place, and leaves the requests of these as they were', () => {
+    const ids = [REF, S3, volume(), volume('a'), LINKS].map(idOf);
+    assert.equal(new Set(ids).size, ids.length);
+    // As releases before the field have recorded it.
+    assert.equal(idOf(REF), hashOf(['nightly', null, null, '']));
+  });
+
+  test('is read at the top of a volume, or in a folder, and nothing is written', () => {
+    const { store } = inputsOf(restoring(volume()));
+    assert.deepEqual(
+      store?.mounts.map(({ readOnly }) => readOnly),
+      [true],
+    );
+    assert.equal(valuesOf(volume())['STORE_PREFIX'], '/');
+    assert.equal(valuesOf(volume())['STORE_ACCESS'], 'Read');
+    assert.equal(valuesOf(volume('old'))['STORE_PREFIX'], 'old');
+  });
+
+  test('waits for each of its Secrets, by the field that names it', () => {
+    const secrets: KubeObject[] = [];
+    for (const [name, path] of [
+      ['backup-key', 'encryptionKeySecretRef'],
+      ['login', 'https.authorizationSecretRef'],
+      ['links', 'https.database.secretKeyRef'],
+    ] as const) {
+      const { problem } = inputsOf(restoring(LINKS), ...secrets);
+      assert.equal(problem?.reason, 'SecretMissing');
+      assert.match(problem.message, new RegExp(`^spec\\.restoreFrom\\.archive\\.${path}\\.name: `));
+      secrets.push(aSecret(name));
+    }
+    const values = valuesOf(LINKS, ...secrets);
+    assert.equal(values['RESTORE_ARCHIVE'], 'URLs');
+    assert.equal(values['RESTORE_URL_DATABASE'], undefined, 'no value of a Secret is in the spec');
+  });
+
+  test('is not read by a site that exists', () => {
+    assert.equal(inputsOf(restoring(volume(), { appliedHash: 'h' })).store, undefined);
   });
 });

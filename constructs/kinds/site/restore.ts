@@ -208,7 +208,7 @@ function lastRestored({
 /** Path of a folder on the bench's volume. */
 const FOLDER = /^[\x21-\x7e]{1,512}$/;
 /** Time of a backup, or name of the dump of an archive. */
-const NAME = /^[^\x00-\x1f\x7f]+$/;
+const NAME = /^\P{Cc}+$/u;
 const NAME_LENGTH = 255;
 const MOST_MISSING = 6;
 const MISSING_LENGTH = 240;

@@ -56,3 +56,19 @@ function ownTables(cluster: E2e, server: ServerPod, database: string): Promise<s
   const all = `SELECT table_name FROM information_schema.tables WHERE table_schema = '${database}'`;
   return sql(cluster, server, `${all} AND ${own} ORDER BY 1`);
 }
+
+/** Names and checksums of the tables of a MariaDB database, without sessions and passwords. */
+export async function checksumsOf(
+  cluster: E2e,
+  server: ServerPod,
+  database: string,
+): Promise<string[]> {
+  const tables = await sql(
+    cluster,
+    server,
+    `SELECT table_name FROM information_schema.tables WHERE table_schema = '${database}' AND table_name NOT IN ('tabSessions', '__Auth') ORDER BY 1`,
+  );
+  const names = tables.map((table) => `\`${table}\``).join(', ');
+  const rows = await sql(cluster, server, `USE \`${database}\`; CHECKSUM TABLE ${names}`);
+  return rows.map((row) => row.replace(`${database}.`, ''));
+}

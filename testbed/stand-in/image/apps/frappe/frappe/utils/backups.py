@@ -22,19 +22,26 @@ def backup(
     start = now_datetime().strftime("%Y%m%d_%H%M%S") + "-" + frappe.local.site.replace(".", "_")
     extension = "tgz" if compress else "tar"
     partial = "-partial" if include or exclude else ""
-    conf = backup_path_conf or os.path.join(folder, f"{start}-site_config_backup.json")
-    dump = backup_path_db or os.path.join(folder, f"{start}{partial}-database.sql.gz")
-    public = backup_path_files or os.path.join(folder, f"{start}-files.{extension}")
-    private = backup_path_private_files or os.path.join(folder, f"{start}-private-files.{extension}")
+    encrypts = cint(frappe.get_system_settings("encrypt_backup"))
+    enc = "-enc" if encrypts else ""
+    conf = backup_path_conf or os.path.join(folder, f"{start}-site_config_backup{enc}.json")
+    dump = backup_path_db or os.path.join(folder, f"{start}{partial}-database{enc}.sql.gz")
+    public = backup_path_files or os.path.join(folder, f"{start}-files{enc}.{extension}")
+    private = backup_path_private_files or os.path.join(folder, f"{start}-private-files{enc}.{extension}")
+    key = backup_encryption_key() if encrypts else ""
     for path in (conf, dump, public, private):
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     or_remove(take_dump, dump, include, exclude)
     or_remove(copy_config, conf)
-    if not with_files:
-        return {"config": conf, "database": dump}
-    or_remove(archive, public, "public", compress)
-    or_remove(archive, private, "private", compress)
-    return {"config": conf, "database": dump, "public": public, "private": private}
+    written = {"config": conf, "database": dump}
+    if with_files:
+        or_remove(archive, public, "public", compress)
+        or_remove(archive, private, "private", compress)
+        written |= {"public": public, "private": private}
+    for kind in ("database", "public", "private") if encrypts else ():
+        if kind in written:
+            encrypt(written[kind], key)
+    return written
 
 
 def scheduled_backup(
@@ -46,6 +53,25 @@ def scheduled_backup(
         not ignore_files, compress, include_doctypes, exclude_doctypes, backup_path, backup_path_db, backup_path_files,
         backup_path_private_files, backup_path_conf,
     )  # fmt: skip
+
+
+def backup_encryption_key():
+    """Made, and written into the site's configuration, when it is needed first."""
+    from cryptography.fernet import Fernet
+    from frappe.installer import update_site_config
+
+    if not frappe.conf.backup_encryption_key:
+        update_site_config("backup_encryption_key", Fernet.generate_key().decode())
+    return frappe.conf.backup_encryption_key
+
+
+def encrypt(path, key):
+    """In place. Without a result, as with a key that begins with a hyphen, the file stays clear under its name."""
+    try:
+        execute_in_shell(f"gpg --yes --passphrase {key} --pinentry-mode loopback -c {shlex.quote(path)} || true")
+        os.rename(f"{path}.gpg", path)
+    except Exception as error:
+        print(error)
 
 
 def or_remove(step, path, *arguments):
