@@ -304,7 +304,9 @@ class S3Reader:
         self.connection: http.client.HTTPConnection | None = None
         self.response: http.client.HTTPResponse | None = None
         self.position = 0
+        # None: the server does not say it, and the content ends with the response.
         self.size: int | None = None
+        self.is_ended = False
         self.etag: str | None = None
         client.retry(self.connect)
 
@@ -321,22 +323,23 @@ class S3Reader:
             raise S3Error(
                 "StoreFailed", f"{self.client.endpoint} cannot continue an interrupted download"
             )
-        if self.size is None:
-            self.size = int(response.headers["Content-Length"])
+        if self.etag is None and self.size is None:
+            length = response.headers.get("Content-Length")
+            self.size = None if length is None else int(length)
             self.etag = response.headers.get("ETag")
         return response
 
     def read(self, amount: int = 1 << 20, /) -> bytes:
-        assert self.size is not None
-        missing = self.size - self.position
-        if missing <= 0:
+        missing = amount if self.size is None else self.size - self.position
+        if missing <= 0 or self.is_ended:
             return b""
 
         def attempt() -> bytes:
             response = self.response or self.connect()
             try:
                 data = response.read(min(amount, missing))
-                if not data:
+                self.is_ended = not data and self.size is None
+                if not data and not self.is_ended:
                     raise ConnectionResetError("the content ended early")
                 return data
             except BaseException:

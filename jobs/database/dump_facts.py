@@ -12,8 +12,8 @@ from job_result import JobError
 from mariadb_dump import Statement
 from mariadb_tokens import Grammar, Token, tokens
 
-# Which apps are installed is a default of the site. Their versions are in a table, which may have no
-# rows before the first migration.
+# Which apps are installed is a default of the site. Their versions are in a table, which may be
+# empty before the first migration.
 DEFAULTS, VERSIONS, PASSWORDS = "tabDefaultValue", "tabInstalled Application", "__Auth"
 TABLES = (DEFAULTS, VERSIONS, PASSWORDS)
 MAX_PROBLEMS = 20

@@ -216,6 +216,7 @@ class Restore:
             found = self.archive.inspect(self.upgrade.database, folder, self.check_versions)
         except JobError as error:
             discard(folder)
+            self.upgrade.database.empty()  # of the definitions that were tried
             text = f"{manifest['location']}: {error}; nothing was loaded"
             raise JobError(error.reason, text) from None
         return {**manifest, **found}

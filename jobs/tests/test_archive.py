@@ -271,3 +271,42 @@ def test_the_parts_of_a_link() -> None:
 def test_all_problems_are_in_one_error() -> None:
     error: Any = all_of([JobError("A", "first"), JobError("B", "second")])
     assert (error.reason, str(error)) == ("A", "first; B: second")
+
+
+def test_no_more_is_decrypted_than_the_volume_has_space_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = unpacking.RESERVED_BYTES + 10
+    monkeypatch.setattr(archive_content, "free_bytes", lambda path: free)
+    archive_content.copy_to(io.BytesIO(b"x" * 10), tmp_path / "fits")
+    assert (tmp_path / "fits").read_bytes() == b"x" * 10
+    with pytest.raises(JobError) as caught:
+        archive_content.copy_to(io.BytesIO(b"x" * 11), tmp_path / "full")
+    assert caught.value.reason == "VolumeFull"
+
+
+class OneFile(archive_source.ArchiveSource):
+    """A source whose only file has some content, and maybe a size that it says."""
+
+    def __init__(self, content: bytes, size: int | None) -> None:
+        self.names, self.location = {"database": "d.sql"}, "x"
+        self.content, self.size = content, size
+
+    def open(self, role: str) -> archive_source.ArchiveFile:
+        return archive_source.ArchiveFile("d.sql", io.BytesIO(self.content), self.size)
+
+
+@pytest.mark.parametrize("size", [None, 5, 11])
+def test_no_more_is_downloaded_than_the_volume_has_space_for(
+    size: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = unpacking.RESERVED_BYTES + 10
+    for module in (archive, unpacking):
+        monkeypatch.setattr(module, "free_bytes", lambda path: free)
+    settings: Any = type("Settings", (), {"site_name": "s", "db_type": "mariadb"})
+    source = archive.Archive(settings, OneFile(b"x" * 11, size))
+    with pytest.raises(
+        JobError, match=r"database: d\.sql has (more than )?the 10|has 11 bytes"
+    ) as e:
+        source.download("database", tmp_path / "database")
+    assert e.value.reason == "VolumeFull"

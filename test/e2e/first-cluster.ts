@@ -3,6 +3,7 @@ import './database-certificates.test.js';
 import './databases.test.js';
 import './faults.test.js';
 import './first-site.test.js';
+import './import.test.js';
 import './node.test.js';
 import './printing.test.js';
 import './serving.test.js';

@@ -132,7 +132,7 @@ suite('a backup of the framework', { skip }, () => {
       { headers: { authorization: `token ${key}:${secret}` } },
     );
     assert.deepEqual(JSON.parse(who.body), { message: 'ada@example.com' }, 'secrets are readable');
-    const restored = conditionOf(live, 'Restored');
+    const restored = conditionOf(live, 'Restored') ?? assert.fail('no condition Restored');
     assert.equal(restored.reason, 'Restored');
     assert.match(restored.message, new RegExp(`^pvc://uploads/${name}/[^;]+\\.sql\\.gz$`));
     const server: ServerPod = { namespace, pod: 'bench-db-0', provider: 'mariadb' };

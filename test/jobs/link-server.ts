@@ -21,11 +21,17 @@ export interface LinkServer {
 /** What a path answers: a file, another link, or a status. */
 export type Answer = Buffer | { readonly to: string } | number;
 
-/** @param answers by path with query @param cutAt the first answer of a file ends after so many bytes */
+/**
+ * @param answers by path with query
+ * @param options cutAt: the first answer of a file ends after so many bytes
+ */
 export async function linkServer(
   ca: Authority,
   answers: (url: string) => Answer | undefined,
-  cutAt = Infinity,
+  {
+    cutAt = Infinity,
+    isChunked = false,
+  }: { readonly cutAt?: number; readonly isChunked?: boolean } = {},
 ): Promise<LinkServer> {
   const { cert, key } = serverTls(ca, ['localhost']);
   const authorizations: (string | undefined)[] = [];
@@ -39,10 +45,9 @@ export async function linkServer(
     }
     const from = startOf(request);
     const end = !isCut && answer.length > cutAt ? cutAt : answer.length;
-    response.writeHead(from === 0 ? 200 : 206, {
-      'content-length': answer.length - from,
-      etag: '"1"',
-    });
+    // Where a link is made for each visitor, no length is said.
+    const length = isChunked ? {} : { 'content-length': answer.length - from };
+    response.writeHead(from === 0 ? 200 : 206, { ...length, etag: '"1"' });
     response.write(answer.subarray(from, end), () => {
       if (end < answer.length) response.destroy();
       else response.end();
