@@ -67,7 +67,6 @@ DUMP_ENDS = (b"-- Dump completed", b"-- PostgreSQL database dump complete")
 TAIL_BYTES = 4 << 10
 # A page and an archive differ within the first header.
 START_OF_TAR = 512
-MAX_CONFIG_BYTES = 4 << 20
 MAX_SHOWN_SECRETS = 5
 MAX_MISSING = 6
 MAX_MISSING_TEXT = 240
