@@ -1129,6 +1129,13 @@ export interface AppBenchSpecDomainConfig {
   readonly ingressClassName?: string;
 
   /**
+   * Gateway of sites that name neither a Gateway nor an ingress class: they get HTTPRoutes in place of an Ingress.
+   *
+   * @schema AppBenchSpecDomainConfig#gatewayRef
+   */
+  readonly gatewayRef?: AppBenchSpecDomainConfigGatewayRef;
+
+  /**
    * Certificate issuer of sites that name none.
    *
    * @schema AppBenchSpecDomainConfig#issuer
@@ -1145,6 +1152,7 @@ export function toJson_AppBenchSpecDomainConfig(obj: AppBenchSpecDomainConfig | 
   const result = {
     'suffix': obj.suffix,
     'ingressClassName': obj.ingressClassName,
+    'gatewayRef': toJson_AppBenchSpecDomainConfigGatewayRef(obj.gatewayRef),
     'issuer': obj.issuer,
   };
   // filter undefined values
@@ -2552,6 +2560,50 @@ export function toJson_AppBenchSpecSiteConfigValueFrom(obj: AppBenchSpecSiteConf
     'secretKeyRef': toJson_AppBenchSpecSiteConfigValueFromSecretKeyRef(obj.secretKeyRef),
     'configMapKeyRef': toJson_AppBenchSpecSiteConfigValueFromConfigMapKeyRef(obj.configMapKeyRef),
     'format': obj.format,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Gateway of sites that name neither a Gateway nor an ingress class: they get HTTPRoutes in place of an Ingress.
+ *
+ * @schema AppBenchSpecDomainConfigGatewayRef
+ */
+export interface AppBenchSpecDomainConfigGatewayRef {
+  /**
+   * Name of the Gateway.
+   *
+   * @schema AppBenchSpecDomainConfigGatewayRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Its namespace; that of the site when not given. Another one needs `allowedRoutes` of the listener.
+   *
+   * @schema AppBenchSpecDomainConfigGatewayRef#namespace
+   */
+  readonly namespace?: string;
+
+  /**
+   * Name of one listener; every one that takes the host name when not given.
+   *
+   * @schema AppBenchSpecDomainConfigGatewayRef#sectionName
+   */
+  readonly sectionName?: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecDomainConfigGatewayRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecDomainConfigGatewayRef(obj: AppBenchSpecDomainConfigGatewayRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'namespace': obj.namespace,
+    'sectionName': obj.sectionName,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -4118,7 +4170,7 @@ export function toJson_AppSiteSpecWorkers(obj: AppSiteSpecWorkers | undefined): 
  */
 export interface AppSiteSpecIngress {
   /**
-   * Creates an Ingress.
+   * Creates an Ingress, or HTTPRoutes where there is a Gateway.
    *
    * @schema AppSiteSpecIngress#enabled
    */
@@ -4132,7 +4184,14 @@ export interface AppSiteSpecIngress {
   readonly className?: string;
 
   /**
-   * Further annotations of the Ingress.
+   * Gateway that HTTPRoutes are attached to, in place of an Ingress; the bench's when neither this nor `className` is given.
+   *
+   * @schema AppSiteSpecIngress#gatewayRef
+   */
+  readonly gatewayRef?: AppSiteSpecIngressGatewayRef;
+
+  /**
+   * Further annotations of the Ingress, or of the HTTPRoutes.
    *
    * @schema AppSiteSpecIngress#annotations
    */
@@ -4155,6 +4214,7 @@ export function toJson_AppSiteSpecIngress(obj: AppSiteSpecIngress | undefined): 
   const result = {
     'enabled': obj.enabled,
     'className': obj.className,
+    'gatewayRef': toJson_AppSiteSpecIngressGatewayRef(obj.gatewayRef),
     'annotations': ((obj.annotations) === undefined) ? undefined : (Object.entries(obj.annotations).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
     'tls': toJson_AppSiteSpecIngressTls(obj.tls),
   };
@@ -4945,6 +5005,50 @@ export function toJson_AppSiteSpecWorkersResources(obj: AppSiteSpecWorkersResour
   const result = {
     'requests': ((obj.requests) === undefined) ? undefined : (Object.entries(obj.requests).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
     'limits': ((obj.limits) === undefined) ? undefined : (Object.entries(obj.limits).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Gateway that HTTPRoutes are attached to, in place of an Ingress; the bench's when neither this nor `className` is given.
+ *
+ * @schema AppSiteSpecIngressGatewayRef
+ */
+export interface AppSiteSpecIngressGatewayRef {
+  /**
+   * Name of the Gateway.
+   *
+   * @schema AppSiteSpecIngressGatewayRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Its namespace; that of the site when not given. Another one needs `allowedRoutes` of the listener.
+   *
+   * @schema AppSiteSpecIngressGatewayRef#namespace
+   */
+  readonly namespace?: string;
+
+  /**
+   * Name of one listener; every one that takes the host name when not given.
+   *
+   * @schema AppSiteSpecIngressGatewayRef#sectionName
+   */
+  readonly sectionName?: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecIngressGatewayRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecIngressGatewayRef(obj: AppSiteSpecIngressGatewayRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'namespace': obj.namespace,
+    'sectionName': obj.sectionName,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});

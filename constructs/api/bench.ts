@@ -4,6 +4,7 @@ import type {
   DatabaseTls,
   DeletionPolicy,
   DomainName,
+  GatewayRef,
   GunicornSettings,
   HostName,
   Image,
@@ -411,7 +412,8 @@ export interface BenchMetrics {
   readonly resources?: Resources;
 }
 
-/** Defaults for the public domains of a bench's sites. */
+/** Defaults for the public domains of a bench's sites.
+ * @cel !(has(self.gatewayRef) && has(self.ingressClassName)) ;; sites have an Ingress or HTTPRoutes by default: give ingressClassName or gatewayRef */
 export interface DomainConfig {
   /** Sites without a `domain` get `<siteName>.<suffix>`, where the site's name does not end with the suffix already. */
   readonly suffix?: DomainName;
@@ -419,6 +421,8 @@ export interface DomainConfig {
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly ingressClassName?: string;
+  /** Gateway of sites that name neither a Gateway nor an ingress class: they get HTTPRoutes in place of an Ingress. */
+  readonly gatewayRef?: GatewayRef;
   /** Certificate issuer of sites that name none.
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */

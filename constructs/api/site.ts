@@ -4,6 +4,7 @@ import type {
   DatabaseTls,
   DeletionPolicy,
   DomainName,
+  GatewayRef,
   GunicornSettings,
   HostName,
   KeyRef,
@@ -323,16 +324,20 @@ export interface SiteWorkers {
   readonly resources?: Resources;
 }
 
-/** Access to a site from outside of the cluster. */
+/** Access to a site from outside of the cluster.
+ * @cel !(has(self.gatewayRef) && has(self.className)) ;; className is of an Ingress: give gatewayRef or className
+ * @cel !(has(self.gatewayRef) && has(self.tls) && (has(self.tls.certManagerIssuer) || has(self.tls.issuerKind) || has(self.tls.secretName))) ;; TLS ends at the Gateway: give the certificate to its listener, and with gatewayRef nothing but tls.enabled here */
 export interface SiteIngress {
-  /** Creates an Ingress.
+  /** Creates an Ingress, or HTTPRoutes where there is a Gateway.
    * @default false */
   readonly enabled: boolean;
   /** Ingress class; the bench's, then the cluster's default when not given.
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly className?: string;
-  /** Further annotations of the Ingress. */
+  /** Gateway that HTTPRoutes are attached to, in place of an Ingress; the bench's when neither this nor `className` is given. */
+  readonly gatewayRef?: GatewayRef;
+  /** Further annotations of the Ingress, or of the HTTPRoutes. */
   readonly annotations?: StringMap;
   /** Encryption. */
   readonly tls?: SiteTls;

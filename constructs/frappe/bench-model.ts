@@ -7,7 +7,7 @@ import type {
 } from '../api/bench.js';
 import { databaseOperator } from '../integrations/index.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
-import type { DatabaseTls, GunicornSettings } from '../kit/api.js';
+import type { DatabaseTls, GatewayRef, GunicornSettings } from '../kit/api.js';
 import type { ServerRef } from '../kit/database-operator.js';
 import { refuse, type Problem, type Refusal } from '../kit/errors.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/metadata-keys.js';
@@ -59,6 +59,7 @@ export interface BenchModel extends PodTemplates {
   readonly domain: {
     readonly suffix?: string;
     readonly ingressClassName?: string;
+    readonly gatewayRef?: GatewayRef;
     readonly issuer?: string;
   };
   readonly clusterDomain: string;

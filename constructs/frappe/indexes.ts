@@ -115,6 +115,7 @@ export const ingressesByHost: Index<IngressLike> = {
 /** An Ingress, as far as `hostsOfIngress` keeps it. */
 export interface IngressLike extends KubeObject {
   readonly spec?: { readonly rules?: readonly { readonly host?: string }[] };
+  readonly status?: { readonly loadBalancer: { readonly ingress: readonly unknown[] } };
 }
 
 /** The SiteJobs that migrate a site, by the site's `<namespace>/<name>`. */

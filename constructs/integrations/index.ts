@@ -3,6 +3,7 @@ import type { AccessHook, Integration, UsedKinds } from '../kit/integration.js';
 import { distinctKinds } from '../kit/object-kind.js';
 import { certManager } from './cert-manager/index.js';
 import { cloudNativePg } from './cloudnative-pg/index.js';
+import { gatewayApi } from './gateway-api/index.js';
 import { keda } from './keda/index.js';
 import { mariaDbOperator } from './mariadb-operator/index.js';
 import { openShift } from './openshift/index.js';
@@ -17,6 +18,7 @@ export const INTEGRATIONS: readonly Integration[] = [
   cloudNativePg,
   traefik,
   openShift,
+  gatewayApi,
   prometheusOperator,
 ];
 

@@ -15,6 +15,25 @@ export interface NameRef {
   readonly name: string;
 }
 
+/** A Gateway of the Gateway API. */
+export interface GatewayRef {
+  /** Name of the Gateway.
+   * @minLength 1
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
+  readonly name: string;
+  /** Its namespace; that of the site when not given. Another one needs `allowedRoutes` of the listener.
+   * @minLength 1
+   * @maxLength 63
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$ */
+  readonly namespace?: string;
+  /** Name of one listener; every one that takes the host name when not given.
+   * @minLength 1
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
+  readonly sectionName?: string;
+}
+
 // Rules run on what breaks the pattern too, and a long exponent takes the API server minutes: each
 // rule that reads a quantity leaves those out first.
 /** A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.

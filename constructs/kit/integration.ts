@@ -61,6 +61,8 @@ export interface AccessRequest {
   readonly className: string | undefined;
   /** Whether the certificate is in a Secret: an existing one, or one that an issuer writes. */
   readonly certificateInSecret: boolean;
+  /** Whether the site, or its bench, names a Gateway. */
+  readonly namesGateway: boolean;
 }
 
 /** The access to a site from outside of the cluster. */
@@ -79,10 +81,37 @@ export interface AccessProps {
   readonly encrypted: boolean;
   /** The certificate in a Secret; undefined without HTTPS, and where no Ingress reads it. */
   readonly tls: AccessTls | undefined;
+  /** The Gateway that the site's routes are attached to; undefined without one. */
+  readonly gateway: AccessGateway | undefined;
   /** The bench's proxy. */
   readonly backend: { readonly service: string; readonly port: number };
   /** The objects that the Ingress names come before it. */
   readonly named: Construct;
+}
+
+/** A Gateway of the Gateway API, and the routes of a site there. */
+export interface AccessGateway {
+  readonly namespace: string;
+  readonly name: string;
+  /** Whether the cluster serves the API of its routes. */
+  readonly isServed: boolean;
+  /** Whether the operator can read it. */
+  readonly isFound: boolean;
+  /** Whether visitors use HTTPS. */
+  readonly encrypted: boolean;
+  /** The hosts that none of its HTTPS listeners takes; none where it cannot be read. */
+  readonly withoutHttps: readonly string[];
+  readonly routes: readonly AccessRoute[];
+}
+
+/** The route of one host. */
+export interface AccessRoute {
+  readonly host: string;
+  readonly name: string;
+  /** The listeners that serve it; every one that takes it where none is given. */
+  readonly sections: readonly string[];
+  /** The listeners that redirect it to HTTPS. */
+  readonly redirects: readonly string[];
 }
 
 export interface AccessTls {

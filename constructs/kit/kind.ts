@@ -94,6 +94,13 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   readonly podFields?: PodFields;
   /** Fields that admission brings to a normal form. @default none */
   readonly normal?: readonly NormalField[];
+  /**
+   * Kinds whose children stay although the tree has them no more: what takes their place does not work
+   * yet. @default none
+   */
+  kept?(
+    observation: Pick<Observation<R, F>, 'resource' | 'inputs' | 'child'>,
+  ): readonly ObjectKind[];
   /** The status of the resource, from what was observed. */
   evaluate(observation: Observation<R, F>): StatusResult;
   /** What must happen before the finalizer of a deleted resource is removed. */

@@ -79,7 +79,7 @@ export const Deployment = coreKind('apps/v1', 'Deployment', 'deployments');
 export const StatefulSet = coreKind('apps/v1', 'StatefulSet', 'statefulsets');
 export const Job = coreKind('batch/v1', 'Job', 'jobs');
 export const CronJob = coreKind('batch/v1', 'CronJob', 'cronjobs');
-/** Of the Ingresses of others, only their host names are read. */
+/** Of the Ingresses of others, only their host names are read; of ours, whether they have an address. */
 export const Ingress: ObjectKind = {
   ...coreKind('networking.k8s.io/v1', 'Ingress', 'ingresses'),
   content: hostsOfIngress,
@@ -120,9 +120,12 @@ function modesOfClaim(object: KubeObject): KubeObject {
 /** The longest grant of an Ingress that is kept: users may write any text. */
 const MOST_OF_GRANT = 8 * 1024;
 
-/** An Ingress with its host names, its age, its owner and its annotations of a grant. */
+/** An Ingress with its host names, its address, its age, its owner and its annotations of a grant. */
 function hostsOfIngress(object: KubeObject): KubeObject {
-  const { spec } = object as Resource<{ readonly rules?: readonly { readonly host?: string }[] }>;
+  const { spec, status } = object as Resource<
+    { readonly rules?: readonly { readonly host?: string }[] },
+    { readonly loadBalancer?: { readonly ingress?: readonly object[] } }
+  >;
   const { name, namespace, creationTimestamp, ownerReferences } = object.metadata;
   const annotations = endingWith([HOST_GRANT], object.metadata.annotations, MOST_OF_GRANT);
   return {
@@ -133,6 +136,9 @@ function hostsOfIngress(object: KubeObject): KubeObject {
       ...defined({ namespace, creationTimestamp, ownerReferences, annotations }),
     },
     spec: { rules: (spec.rules ?? []).map(({ host }) => ({ ...(host ? { host } : {}) })) },
+    ...(status?.loadBalancer?.ingress?.length
+      ? { status: { loadBalancer: { ingress: [{}] } } }
+      : {}),
   } as Resource;
 }
 

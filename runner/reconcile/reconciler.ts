@@ -1,6 +1,7 @@
 import { Stalled, textOf, type Problem } from '../../constructs/kit/errors.js';
 import type { ChartProps, JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import { isPaused } from '../../constructs/kit/annotations.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { keyOfObject, namespaceOfKey, type Resource } from '../../constructs/kit/object.js';
 import { checked, isOfStatus, problemsOf } from '../cache/checked.js';
 import type { ResourceStore } from '../cache/store.js';
@@ -125,7 +126,9 @@ export class Reconciler {
       this.#planner.applied(resource);
       const owner = this.#planner.ownerOf(resource);
       changes.push(...(await this.#cleanup.retainData(resource, plan)));
-      changes.push(...(await resourceManager.pruner.prune(owner, plan, unserved)));
+      const kept = this.#keptKinds({ resource, inputs }, plan);
+      const spared = new Set([...unserved, ...kept]);
+      changes.push(...(await resourceManager.pruner.prune(owner, plan, spared)));
     }
     const { pending, advisory, probes, ready, againMs } = await this.#checkHealth(
       { resource, inputs },
@@ -179,6 +182,12 @@ export class Reconciler {
         complete && notReady.length === 0 ? undefined : healthChecker.untilDiagnosis(state),
       ),
     };
+  }
+
+  #keptKinds(chart: ChartProps<Resource, unknown>, plan: Plan): readonly ObjectKind[] {
+    const { kind, healthChecker } = this.props;
+    const child = (childKind: string, name: string) => healthChecker.view(plan, childKind, name);
+    return kind.kept?.({ ...chart, child }) ?? [];
   }
 
   async #runsOf(chart: ChartProps<Resource, unknown>, plan: Plan): Promise<readonly JobRun[]> {

@@ -55,6 +55,63 @@ const ARCHIVES: readonly (readonly [reason: string, archive: unknown, path: stri
   ['a key with a space', { ...VOLUME, siteConfigKeys: ['mail server'] }, '.siteConfigKeys[0]'],
   ['a key twice', { ...VOLUME, siteConfigKeys: ['a', 'a'] }, '.siteConfigKeys[1]'],
 ]; // prettier-ignore
+const REF = { name: 'shared', namespace: 'infra' };
+const gateway = (gatewayRef: unknown, others: object = {}): Manifest =>
+  aSite({ ingress: { enabled: true, gatewayRef, ...others } });
+/** Gateways that a site or a bench refuses. */
+const GATEWAYS: readonly Refused[] = [
+  ['a Gateway that is text', gateway('shared'), 'spec.ingress.gatewayRef'],
+  ['a Gateway without a name', gateway({}), 'spec.ingress.gatewayRef.name'],
+  ['a Gateway with an empty name', gateway({ name: '' }), 'spec.ingress.gatewayRef.name'],
+  ['a Gateway as a path', gateway({ name: 'infra/shared' }), 'spec.ingress.gatewayRef.name'],
+  ['a Gateway in capitals', gateway({ name: 'Shared' }), 'spec.ingress.gatewayRef.name'],
+  [
+    'a Gateway in a namespace with a dot',
+    gateway({ ...REF, namespace: 'a.b' }),
+    'spec.ingress.gatewayRef.namespace',
+  ],
+  [
+    'a Gateway in an empty namespace',
+    gateway({ ...REF, namespace: '' }),
+    'spec.ingress.gatewayRef.namespace',
+  ],
+  [
+    'a listener with a space',
+    gateway({ ...REF, sectionName: 'a b' }),
+    'spec.ingress.gatewayRef.sectionName',
+  ],
+  [
+    'a listener by its port',
+    gateway({ ...REF, sectionName: 443 }),
+    'spec.ingress.gatewayRef.sectionName',
+  ],
+  [
+    'a Gateway with a field of a parentRef',
+    gateway({ ...REF, port: 443 }),
+    'spec.ingress.gatewayRef.port',
+  ],
+  ['a Gateway and an ingress class', gateway(REF, { className: 'nginx' }), 'spec.ingress'],
+  [
+    'a Gateway and an issuer',
+    gateway(REF, { tls: { enabled: true, certManagerIssuer: 'letsencrypt' } }),
+    'spec.ingress',
+  ],
+  [
+    'a Gateway and a Secret with a certificate',
+    gateway(REF, { tls: { enabled: true, secretName: 'mine' } }),
+    'spec.ingress',
+  ],
+  [
+    'a Gateway and an ingress class for all sites',
+    aBench({ domainConfig: { gatewayRef: REF, ingressClassName: 'nginx' } }),
+    'spec.domainConfig',
+  ],
+  [
+    'a Gateway for all sites without a name',
+    aBench({ domainConfig: { gatewayRef: { namespace: 'infra' } } }),
+    'spec.domainConfig.gatewayRef.name',
+  ],
+];
 
 /** Entries of `siteConfig` that a bench and a site refuse. */
 const CONFIGURATION: readonly (readonly [reason: string, entries: unknown, path: string])[] = [
@@ -575,6 +632,7 @@ export const REFUSED_SITES: readonly Refused[] = [
     aSite({ ingress: { className: 'a b' } }),
     'spec.ingress.className',
   ],
+  ...GATEWAYS,
   [
     'a secret with a bad name',
     aSite({ adminPasswordSecretRef: { name: '-x' } }),

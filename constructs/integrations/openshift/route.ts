@@ -23,8 +23,8 @@ const CERTIFICATE: ConditionResult = {
  */
 export const routes: AccessHook = {
   kind: Route,
-  replacesIngress({ className = ROUTER_CLASS, certificateInSecret }) {
-    return className === ROUTER_CLASS && !certificateInSecret;
+  replacesIngress({ className = ROUTER_CLASS, certificateInSecret, namesGateway }) {
+    return className === ROUTER_CLASS && !certificateInSecret && !namesGateway;
   },
   certificate: CERTIFICATE,
   add: addRoutes,

@@ -1841,6 +1841,37 @@ export const spec: Schema = {
           pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },
+        gatewayRef: {
+          type: 'object',
+          description:
+            'Gateway of sites that name neither a Gateway nor an ingress class: they get HTTPRoutes in place of an Ingress.',
+          required: ['name'],
+          properties: {
+            name: {
+              type: 'string',
+              description: 'Name of the Gateway.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+              minLength: 1,
+              maxLength: 253,
+            },
+            namespace: {
+              type: 'string',
+              description:
+                'Its namespace; that of the site when not given. Another one needs `allowedRoutes` of the listener.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+              minLength: 1,
+              maxLength: 63,
+            },
+            sectionName: {
+              type: 'string',
+              description:
+                'Name of one listener; every one that takes the host name when not given.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+              minLength: 1,
+              maxLength: 253,
+            },
+          },
+        },
         issuer: {
           type: 'string',
           description: 'Certificate issuer of sites that name none.',
@@ -1848,6 +1879,13 @@ export const spec: Schema = {
           maxLength: 253,
         },
       },
+      'x-kubernetes-validations': [
+        {
+          rule: '!(has(self.gatewayRef) && has(self.ingressClassName))',
+          message:
+            'sites have an Ingress or HTTPRoutes by default: give ingressClassName or gatewayRef',
+        },
+      ],
     },
     networkPolicy: {
       type: 'object',

@@ -5,12 +5,16 @@ import {
   servesCertManager,
   type CertificateIssuer,
 } from '../../integrations/cert-manager/issuer.js';
+import { resolveGateway } from '../../integrations/gateway-api/gateway.js';
+import { HttpRoute } from '../../integrations/gateway-api/kinds.js';
 import { INTEGRATIONS } from '../../integrations/index.js';
-import type { Integration } from '../../kit/integration.js';
+import type { GatewayRef } from '../../kit/api.js';
+import type { AccessGateway, Integration } from '../../kit/integration.js';
 import type { Problem } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
 import { uidOf } from '../../kit/object.js';
+import { isTaken } from './access-move.js';
 import { ownHosts } from './foreign-hosts.js';
 import { ignoredAliases, usableHosts } from './host-problems.js';
 
@@ -32,6 +36,10 @@ export interface SiteAccess {
   readonly tls: SiteTls | undefined;
   /** The integration that serves the site in place of an Ingress. */
   readonly route: string | undefined;
+  /** The Gateway that the spec of the site names, or of its bench. */
+  readonly gateway: AccessGateway | undefined;
+  /** Whether nothing waits for the site's Ingress: a controller has it, or the site should have none. */
+  readonly ingressTaken: boolean;
   /** The integrations that add to the site's Ingress. */
   readonly integrations: readonly string[];
 }
@@ -49,24 +57,53 @@ export interface SiteTls {
 }
 
 export function resolveAccess(site: AppSite, bench: BenchModel, reader: ClusterReader): SiteAccess {
-  const { ingress, siteName } = site.spec;
+  const { metadata, spec } = site;
+  const { ingress, siteName, publicProtocol } = spec;
   const { suffix } = bench.domain;
   const ignored = ignoredAliases(site, suffix, reader);
   const hosts = usableHosts(site, suffix, ignored);
-  const encrypted = ingress?.enabled === true && ingress.tls?.enabled === true;
+  const gateway = siteGateway(site, { bench, hosts }, reader);
+  const encrypted =
+    gateway?.encrypted ?? (ingress?.enabled === true && ingress.tls?.enabled === true);
   const served = INTEGRATIONS.filter(({ access }) => access && reader.serves(access.kind));
   const route = ingress?.enabled ? routeOf(site, { bench, encrypted, served }, reader) : undefined;
+  const hasIngress = ingress?.enabled === true && route === undefined && !gateway;
   return {
     domain: hosts[0] ?? siteName,
     hosts,
     ignoredAliases: ignored,
     ownHosts: ownHosts(site, hosts, reader),
     encrypted,
-    protocol: site.spec.publicProtocol,
-    tls: encrypted && route === undefined ? resolveTls(site, bench, reader) : undefined,
+    protocol: publicProtocol,
+    tls: encrypted && hasIngress ? resolveTls(site, bench, reader) : undefined,
     route,
+    gateway,
+    ingressTaken:
+      !hasIngress ||
+      !reader.serves(HttpRoute) ||
+      isTaken(metadata.namespace ?? 'default', siteNames(metadata.name).ingress, reader),
     integrations: served.flatMap(({ name, access }) => (access?.replacesIngress ? [] : [name])),
   };
+}
+
+/** The Gateway that a site's routes are attached to. A class of its own comes before that of its bench. */
+function siteGateway(
+  { metadata, spec: { ingress } }: AppSite,
+  { bench, hosts }: { readonly bench: BenchModel; readonly hosts: readonly string[] },
+  reader: ClusterReader,
+): AccessGateway | undefined {
+  const ref = gatewayOf(ingress, bench);
+  if (!ref) return undefined;
+  const { namespace } = bench;
+  const { ingress: name } = siteNames(metadata.name);
+  const tls = ingress?.tls?.enabled === true;
+  return resolveGateway({ ref, namespace, name, hosts, tls }, reader);
+}
+
+function gatewayOf(ingress: AppSite['spec']['ingress'], bench: BenchModel): GatewayRef | undefined {
+  if (!ingress?.enabled) return undefined;
+  const ofBench = ingress.className === undefined ? bench.domain.gatewayRef : undefined;
+  return ingress.gatewayRef ?? ofBench;
 }
 
 /** The integration that serves the site in place of an Ingress. */
@@ -83,6 +120,7 @@ function routeOf(
   const request = {
     className: site.spec.ingress?.className ?? bench.domain.ingressClassName,
     certificateInSecret: encrypted && hasCertificateInSecret(site, bench, reader),
+    namesGateway: gatewayOf(site.spec.ingress, bench) !== undefined,
   };
   return served.find(({ access }) => access?.replacesIngress?.(request))?.name;
 }

@@ -1,6 +1,7 @@
 import type { AppSite } from '../../api/site.js';
 import type { StatusPart } from '../../frappe/tree-status.js';
 import type { CertificateIssuer } from '../../integrations/cert-manager/issuer.js';
+import { gatewayConditions } from '../../integrations/gateway-api/status.js';
 import { accessHooks } from '../../integrations/index.js';
 import { conditionResult, type ConditionResult } from '../../kit/condition.js';
 import type { Health } from '../../kit/health.js';
@@ -16,15 +17,23 @@ type Observed = Pick<
 /** The address of a site, and the state of its certificate. */
 export function evaluateAccess(observation: Observed): StatusPart {
   const { access } = observation.inputs;
-  const certificate = certificateCondition(observation);
+  const conditions = accessConditions(observation);
+  const certificate = conditions.find(({ type }) => type === 'CertificateReady');
   const protocol = access.protocol ?? (certificate?.status === 'True' ? 'https' : 'http');
   return {
-    conditions: certificate ? [certificate] : [],
+    conditions,
     fields: {
       siteURL: `${protocol}://${access.domain}`,
       hosts: access.ownHosts,
     },
   };
+}
+
+function accessConditions(observation: Observed): readonly ConditionResult[] {
+  const { gateway } = observation.inputs.access;
+  if (gateway) return gatewayConditions(gateway, observation.child);
+  const certificate = certificateCondition(observation);
+  return certificate ? [certificate] : [];
 }
 
 /** The condition of the certificate; undefined where the site has no TLS. */

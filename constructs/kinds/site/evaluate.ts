@@ -19,7 +19,7 @@ import { realtimeCondition } from './realtime.js';
 import type { SiteInputs } from './resolve.js';
 import { evaluateRestore } from './restore.js';
 import { evaluateUpgrade } from './upgrade.js';
-import { fieldsWithoutEffect } from './without-effect.js';
+import { fieldsWithoutEffect, tlsWithoutEffect } from './without-effect.js';
 import { evaluateScaling } from './workloads.js';
 
 /** The status of a site: its phase, and what each part adds, in the order of the conditions. */
@@ -43,6 +43,7 @@ export function evaluateSite(observation: Observation<AppSite, SiteInputs>): Sta
     {
       conditions: fieldsIgnored([
         ...fieldsWithoutEffect(resource),
+        ...tlsWithoutEffect(resource, inputs.access.gateway),
         ...inputs.access.ignoredAliases,
       ]),
     },

@@ -24,6 +24,7 @@ import {
 } from '../../kit/object-kind.js';
 import { siteWarnings } from './warnings.js';
 import type { AppSite } from '../../api/site.js';
+import { previousAccess } from './access-move.js';
 import { SiteChart } from './chart.js';
 import { appSite } from './definition.js';
 import { sitePodFields } from './pod-fields.js';
@@ -84,6 +85,7 @@ export const site: Kind<AppSite, SiteInputs> = {
   readsRuns: ({ resource, inputs }) =>
     resource.spec.restoreFrom !== undefined || inputs.configuration?.run !== undefined,
   probes: siteProbes,
+  kept: previousAccess,
   evaluate: evaluateSite,
   cleanup: siteCleanup,
   previewStatus: ({ metadata: { generation = 0 } }) => ({

@@ -23,12 +23,14 @@ export interface SiteIngressProps {
 export class SiteIngress extends Construct {
   constructor(scope: Construct, id: string, props: SiteIngressProps) {
     super(scope, id);
-    const { route, integrations } = props.access;
+    const { route, gateway, integrations } = props.access;
     const access = accessProps(props, new Construct(this, 'named'));
     if (route !== undefined) {
       for (const hook of accessHooks([route])) hook.add(this, access);
       return;
     }
+    // Without the API of routes the site has nothing: an Ingress could be served by any controller.
+    if (gateway) return;
     const { name, namespace, labels, className, tls } = access;
     const ingress = new k8s.KubeIngress(this, 'ingress', {
       metadata: {
@@ -51,7 +53,7 @@ export class SiteIngress extends Construct {
 function accessProps({ site, bench, access }: SiteIngressProps, named: Construct): AccessProps {
   const names = siteNames(site.metadata.name);
   const { ingress } = site.spec;
-  const { hosts, encrypted, tls } = access;
+  const { hosts, encrypted, tls, gateway } = access;
   return {
     name: names.ingress,
     namespace: bench.namespace,
@@ -61,6 +63,7 @@ function accessProps({ site, bench, access }: SiteIngressProps, named: Construct
     hosts,
     encrypted,
     tls: tls && { ...tls, certificate: names.tls },
+    gateway,
     backend: { service: benchNames(bench.name).nginx, port: NGINX_PORT },
     named,
   };

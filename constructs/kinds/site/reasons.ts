@@ -20,6 +20,14 @@ export const siteReasons = {
   SecretFound: 'success',
   RouterCertificate: 'success',
   ControllerCertificate: 'success',
+  GatewayCertificate: 'success',
+  ListenerMissing: 'missing',
+  // RouteAccepted
+  Accepted: 'success',
+  NotAccepted: 'failure',
+  RefsNotResolved: 'failure',
+  GatewayMissing: 'missing',
+  GatewayApiMissing: 'missing',
   // DatabaseReady
   Prepared: 'success',
   Preparing: 'progress',

@@ -750,16 +750,51 @@ export const spec: Schema = {
       type: 'object',
       description: 'Access from outside of the cluster.',
       properties: {
-        enabled: { type: 'boolean', description: 'Creates an Ingress.', default: false },
+        enabled: {
+          type: 'boolean',
+          description: 'Creates an Ingress, or HTTPRoutes where there is a Gateway.',
+          default: false,
+        },
         className: {
           type: 'string',
           description: "Ingress class; the bench's, then the cluster's default when not given.",
           pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },
+        gatewayRef: {
+          type: 'object',
+          description:
+            "Gateway that HTTPRoutes are attached to, in place of an Ingress; the bench's when neither this nor `className` is given.",
+          required: ['name'],
+          properties: {
+            name: {
+              type: 'string',
+              description: 'Name of the Gateway.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+              minLength: 1,
+              maxLength: 253,
+            },
+            namespace: {
+              type: 'string',
+              description:
+                'Its namespace; that of the site when not given. Another one needs `allowedRoutes` of the listener.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+              minLength: 1,
+              maxLength: 63,
+            },
+            sectionName: {
+              type: 'string',
+              description:
+                'Name of one listener; every one that takes the host name when not given.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+              minLength: 1,
+              maxLength: 253,
+            },
+          },
+        },
         annotations: {
           type: 'object',
-          description: 'Further annotations of the Ingress.',
+          description: 'Further annotations of the Ingress, or of the HTTPRoutes.',
           maxProperties: 64,
           additionalProperties: {
             type: 'string',
@@ -801,6 +836,17 @@ export const spec: Schema = {
           },
         },
       },
+      'x-kubernetes-validations': [
+        {
+          rule: '!(has(self.gatewayRef) && has(self.className))',
+          message: 'className is of an Ingress: give gatewayRef or className',
+        },
+        {
+          rule: '!(has(self.gatewayRef) && has(self.tls) && (has(self.tls.certManagerIssuer) || has(self.tls.issuerKind) || has(self.tls.secretName)))',
+          message:
+            'TLS ends at the Gateway: give the certificate to its listener, and with gatewayRef nothing but tls.enabled here',
+        },
+      ],
     },
     adminPasswordSecretRef: {
       type: 'object',

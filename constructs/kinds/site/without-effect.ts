@@ -1,6 +1,7 @@
 import { ignoredLogins } from '../../configuration/first-login.js';
 import { ignoredEntries } from '../../configuration/problems.js';
 import type { Problem } from '../../kit/errors.js';
+import type { AccessGateway } from '../../kit/integration.js';
 import type { AppSite } from '../../api/site.js';
 
 const SERVERS = {
@@ -13,10 +14,31 @@ const SERVERS = {
 export function fieldsWithoutEffect({ spec }: AppSite): readonly Problem[] {
   return [
     ...resourcesWithoutEffect(spec),
+    ...gatewayWithoutEffect(spec),
     ...templatesWithoutEffect(spec),
     ...ignoredEntries(spec.siteConfig),
     ...ignoredLogins(spec.sso),
   ];
+}
+
+function gatewayWithoutEffect({ ingress }: AppSite['spec']): readonly Problem[] {
+  if (!ingress?.gatewayRef || ingress.enabled) return [];
+  const message = 'has no effect: set spec.ingress.enabled to true';
+  return [{ path: 'spec.ingress.gatewayRef', message }];
+}
+
+/** Fields of an Ingress that are without effect where the site has the Gateway of its bench. */
+export function tlsWithoutEffect(
+  { spec }: AppSite,
+  gateway: AccessGateway | undefined,
+): readonly Problem[] {
+  if (!gateway) return [];
+  const { certManagerIssuer, issuerKind, secretName } = spec.ingress?.tls ?? {};
+  const given = Object.entries({ certManagerIssuer, issuerKind, secretName });
+  const message = `has no effect: TLS ends at Gateway ${gateway.namespace}/${gateway.name}, which the bench names`;
+  return given.flatMap(([field, value]) =>
+    value === undefined ? [] : [{ path: `spec.ingress.tls.${field}`, message }],
+  );
 }
 
 function resourcesWithoutEffect({ dbConfig }: AppSite['spec']): readonly Problem[] {
