@@ -29,19 +29,19 @@ export class Pruner {
   /**
    * Deletes the children that a resource no longer plans, the last created first. Data is never
    * pruned: it is deleted with its resource, not when the spec names another server.
-   * @param spared kinds that were unknown when the plan was made: it does not list their objects; and
-   *   those that the kind of the resource keeps
+   * @param kept kinds that `Kind.kept` names, and kinds unknown when the plan was made: it does not
+   *   list their objects
    */
   async prune(
     owner: Owner,
     plan: Plan,
-    spared: ReadonlySet<ObjectKind> = new Set(),
+    kept: ReadonlySet<ObjectKind> = new Set(),
   ): Promise<ChangeSetEntry[]> {
     const { resource } = owner;
     return this.#deleteSurplus(
       owner,
       plan,
-      (child) => mayPrune(child, resource) && !spared.has(child.kind),
+      (child) => mayPrune(child, resource) && !kept.has(child.kind),
     );
   }
 

@@ -126,9 +126,8 @@ export class Reconciler {
       this.#planner.applied(resource);
       const owner = this.#planner.ownerOf(resource);
       changes.push(...(await this.#cleanup.retainData(resource, plan)));
-      const kept = this.#keptKinds({ resource, inputs }, plan);
-      const spared = new Set([...unserved, ...kept]);
-      changes.push(...(await resourceManager.pruner.prune(owner, plan, spared)));
+      const kept = new Set([...unserved, ...this.#keptKinds({ resource, inputs }, plan)]);
+      changes.push(...(await resourceManager.pruner.prune(owner, plan, kept)));
     }
     const { pending, advisory, probes, ready, againMs } = await this.#checkHealth(
       { resource, inputs },

@@ -119,13 +119,12 @@ suite('what a site had before', () => {
       child: (kind) => (kind === 'HTTPRoute' && health ? { health } : undefined),
     }).map(({ kind }) => kind);
   const gateway = { ingress: { gatewayRef: REF } };
-  const anIngress = (created: string, ...addresses: readonly object[]): KubeObject =>
-    ({
-      apiVersion: 'networking.k8s.io/v1',
-      kind: 'Ingress',
-      metadata: { name: 'demo-site-ingress', namespace: 'default', creationTimestamp: created },
-      ...(addresses.length > 0 ? { status: { loadBalancer: { ingress: addresses } } } : {}),
-    }) as KubeObject;
+  const anIngress = (created: string, ...addresses: readonly object[]): KubeObject => ({
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'Ingress',
+    metadata: { name: 'demo-site-ingress', namespace: 'default', creationTimestamp: created },
+    ...(addresses.length > 0 ? { status: { loadBalancer: { ingress: addresses } } } : {}),
+  });
 
   test('stays until every route is accepted', () => {
     const before = ['Ingress', 'Certificate', 'Middleware', 'Route'];

@@ -11,7 +11,7 @@ import type { AccessGateway, AccessProps } from '../../kit/integration.js';
 import { redirectName } from './status.js';
 
 /**
- * Adds a route for each host: a route has 16 hosts at most, and a controller tells of a whole route only
+ * Adds a route for each host: a route has 16 hosts at most, and of a whole route, a controller reports only
  * whether a listener takes it.
  */
 export function addRoutes(scope: Construct, props: AccessProps): Readonly<Record<string, string>> {

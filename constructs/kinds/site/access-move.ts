@@ -4,6 +4,7 @@ import { isAccepted } from '../../integrations/gateway-api/status.js';
 import { INTEGRATIONS } from '../../integrations/index.js';
 import type { AccessGateway } from '../../kit/integration.js';
 import type { ClusterReader, Observation } from '../../kit/kind.js';
+import { siteNames } from '../../kit/names.js';
 import { Ingress, kindId, type ObjectKind } from '../../kit/object-kind.js';
 import type { AppSite } from '../../api/site.js';
 
@@ -35,8 +36,10 @@ const WITHOUT_GATEWAY: readonly ObjectKind[] = [
   ...INTEGRATIONS.flatMap(({ access }) => access?.kind ?? []),
 ].filter((kind) => kindId(kind) !== kindId(HttpRoute));
 
-/** Whether a controller serves an Ingress, as far as it can be known. */
-export function isTaken(namespace: string, name: string, reader: ClusterReader): boolean {
+/** Whether a controller serves the Ingress of a site, as far as it can be known. */
+export function isTaken({ metadata }: AppSite, reader: ClusterReader): boolean {
+  const { namespace = 'default' } = metadata;
+  const { ingress: name } = siteNames(metadata.name);
   const seen = reader.get('Ingress', namespace, name, seenOf);
   if (!seen) return false;
   return seen.hasAddress || reader.isDue(seen.created, TAKEN_AFTER_MS);

@@ -57,31 +57,51 @@ export interface SiteTls {
 }
 
 export function resolveAccess(site: AppSite, bench: BenchModel, reader: ClusterReader): SiteAccess {
-  const { metadata, spec } = site;
-  const { ingress, siteName, publicProtocol } = spec;
+  const { ingress, siteName, publicProtocol } = site.spec;
   const { suffix } = bench.domain;
   const ignored = ignoredAliases(site, suffix, reader);
   const hosts = usableHosts(site, suffix, ignored);
-  const gateway = siteGateway(site, { bench, hosts }, reader);
-  const encrypted =
-    gateway?.encrypted ?? (ingress?.enabled === true && ingress.tls?.enabled === true);
-  const served = INTEGRATIONS.filter(({ access }) => access && reader.serves(access.kind));
-  const route = ingress?.enabled ? routeOf(site, { bench, encrypted, served }, reader) : undefined;
-  const hasIngress = ingress?.enabled === true && route === undefined && !gateway;
   return {
     domain: hosts[0] ?? siteName,
     hosts,
     ignoredAliases: ignored,
     ownHosts: ownHosts(site, hosts, reader),
-    encrypted,
     protocol: publicProtocol,
+    ...(ingress?.enabled ? resolveWay(site, { bench, hosts }, reader) : NO_WAY),
+  };
+}
+
+/** What leads to a site from outside of the cluster. */
+type Way = Pick<
+  SiteAccess,
+  'encrypted' | 'tls' | 'route' | 'gateway' | 'ingressTaken' | 'integrations'
+>;
+
+const NO_WAY: Way = {
+  encrypted: false,
+  tls: undefined,
+  route: undefined,
+  gateway: undefined,
+  ingressTaken: true,
+  integrations: [],
+};
+
+function resolveWay(
+  site: AppSite,
+  { bench, hosts }: { readonly bench: BenchModel; readonly hosts: readonly string[] },
+  reader: ClusterReader,
+): Way {
+  const gateway = siteGateway(site, { bench, hosts }, reader);
+  const encrypted = gateway?.encrypted ?? site.spec.ingress?.tls?.enabled === true;
+  const served = INTEGRATIONS.filter(({ access }) => access && reader.serves(access.kind));
+  const route = routeOf(site, { bench, encrypted, served }, reader);
+  const hasIngress = route === undefined && !gateway;
+  return {
+    encrypted,
     tls: encrypted && hasIngress ? resolveTls(site, bench, reader) : undefined,
     route,
     gateway,
-    ingressTaken:
-      !hasIngress ||
-      !reader.serves(HttpRoute) ||
-      isTaken(metadata.namespace ?? 'default', siteNames(metadata.name).ingress, reader),
+    ingressTaken: !hasIngress || !reader.serves(HttpRoute) || isTaken(site, reader),
     integrations: served.flatMap(({ name, access }) => (access?.replacesIngress ? [] : [name])),
   };
 }
