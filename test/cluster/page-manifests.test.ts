@@ -22,7 +22,7 @@ const ELSEWHERE: readonly (readonly [page: string, start: string, what: string])
   ['docs/gitops.md', '# in the spec of the Application', 'an object of Argo CD'],
   ['docs/gitops.md', 'apiVersion: argoproj.io/v1alpha1', 'an object of Argo CD'],
   ['docs/gitops.md', 'apiVersion: kustomize.toolkit.fluxcd.io/v1', 'an object of Flux'],
-  ['docs/not-supported.md', 'apiVersion: gateway.networking.k8s.io/', 'an HTTPRoute'],
+  ['docs/gateway-api.md', 'listeners:', 'a part of a Gateway'],
   ['docs/certificates.md', 'apiVersion: cert-manager.io/v1', 'an object of cert-manager'],
   ['docs/monitoring.md', 'rule_files:', 'the configuration of a Prometheus'],
   ['docs/preview.md', 'name: preview', 'a workflow of GitHub'],

@@ -19,7 +19,9 @@ export function evaluateAccess(observation: Observed): StatusPart {
   const { access } = observation.inputs;
   const conditions = accessConditions(observation);
   const certificate = conditions.find(({ type }) => type === 'CertificateReady');
-  const protocol = access.protocol ?? (certificate?.status === 'True' ? 'https' : 'http');
+  // What a Gateway lacks for one host says nothing of the others.
+  const isHttps = access.gateway ? access.encrypted : certificate?.status === 'True';
+  const protocol = access.protocol ?? (isHttps ? 'https' : 'http');
   return {
     conditions,
     fields: {
