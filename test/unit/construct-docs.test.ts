@@ -42,6 +42,8 @@ function admitted(object: KubeObject): KubeObject {
 const NAMES = [
   ['<queue>', ['default', 'short', 'long']],
   ['-worker-<name>', ['-worker-imports', '-worker-reports']],
+  ['-ingress-<hash>-redirect', ['-ingress-9c6d03d5-redirect']],
+  ['-ingress-<hash>`', ['-ingress-83cfac9b`', '-ingress-9c6d03d5`']],
 ] as const;
 
 for (const kind of KINDS) {

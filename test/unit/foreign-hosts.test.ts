@@ -457,7 +457,7 @@ describe('at admission', () => {
   });
 });
 
-test('of an Ingress only host names, age, owner and grants are kept in memory', () => {
+test('of an Ingress only host names, an address, age, owner and grants are kept in memory', () => {
   const { content } = Ingress;
   assert.ok(typeof content === 'function');
   const full = ingress({
@@ -467,7 +467,7 @@ test('of an Ingress only host names, age, owner and grants are kept in memory', 
   const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } };
   const kept = content({ ...full, status } as KubeObject);
   assert.deepEqual(ingressesByHost.values(kept), [HOST]);
-  assert.deepEqual(Object.keys(kept), ['apiVersion', 'kind', 'metadata', 'spec']);
+  assert.deepEqual(Object.keys(kept), ['apiVersion', 'kind', 'metadata', 'spec', 'status']);
   assert.deepEqual(kept.metadata.annotations, { [GRANT]: 'a' });
   assert.equal(GRANT, metadataKeysFor('app-operator.io').allowHostFrom);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Gateway, HttpRoute } from '../../constructs/integrations/gateway-api/kinds.js';
 import { Route } from '../../constructs/integrations/openshift/kinds.js';
-import { previousAccess } from '../../constructs/kinds/site/access-move.js';
+import { isTaken, previousAccess } from '../../constructs/kinds/site/access-move.js';
 import { resolveSite } from '../../constructs/kinds/site/resolve.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
@@ -137,7 +137,9 @@ suite('what a site had before', () => {
     const now = new Date().toISOString();
     assert.deepEqual(kept({}), ['HTTPRoute']);
     assert.deepEqual(kept({ objects: [anIngress(now, { ip: '10.0.0.1' })] }), []);
-    assert.deepEqual(kept({ objects: [anIngress('2020-01-01T00:00:00Z')] }), []);
+    const reader = aReader([anIngress(now)]);
+    assert.equal(isTaken(aSite(), reader), false);
+    assert.equal(isTaken(aSite(), Object.assign(reader, { isDue: () => true })), true);
   });
   test('stays not where a site has neither any more', () => {
     assert.deepEqual(kept({ ingress: { enabled: false } }), []);

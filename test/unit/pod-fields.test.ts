@@ -19,6 +19,8 @@ const NO_POD: Readonly<Record<string, string>> = {
   'restoreFrom.backupRef.name': 'a SiteBackup, whose author was checked',
   'ingress.tls.secretName': 'the ingress controller reads it',
   'dbConfig.mariadbRef.name': 'a MariaDB, whose grant is asked',
+  'domainConfig.gatewayRef.name': 'a Gateway, whose listener decides',
+  'ingress.gatewayRef.name': 'a Gateway, whose listener decides',
   'dbConfig.clusterRef.name': 'a Cluster, whose grant is asked',
 };
 

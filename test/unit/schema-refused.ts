@@ -85,11 +85,6 @@ const GATEWAYS: readonly Refused[] = [
     gateway({ ...REF, sectionName: 443 }),
     'spec.ingress.gatewayRef.sectionName',
   ],
-  [
-    'a Gateway with a field of a parentRef',
-    gateway({ ...REF, port: 443 }),
-    'spec.ingress.gatewayRef.port',
-  ],
   ['a Gateway and an ingress class', gateway(REF, { className: 'nginx' }), 'spec.ingress'],
   [
     'a Gateway and an issuer',

@@ -85,7 +85,7 @@ function stateAt(
 ): Health {
   const conditions = recordsOf(report?.['conditions']);
   if (conditions.length === 0) return UNOBSERVED;
-  for (const [type, reason] of REFUSALS) {
+  for (const { type, reason } of REFUSALS) {
     const condition = conditions.find((one) => one['type'] === type);
     if (Number(condition?.['observedGeneration'] ?? generation) < generation) {
       return { state: 'InProgress', message: 'the latest change is not observed yet' };
@@ -101,6 +101,6 @@ function stateAt(
 
 /** The conditions that must be True, and the reason of ours where they are not. */
 const REFUSALS = [
-  ['Accepted', 'NotAccepted'],
-  ['ResolvedRefs', 'RefsNotResolved'],
+  { type: 'Accepted', reason: 'NotAccepted' },
+  { type: 'ResolvedRefs', reason: 'RefsNotResolved' },
 ] as const;
