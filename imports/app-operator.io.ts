@@ -162,6 +162,13 @@ export interface AppBenchSpec {
   readonly proxy?: AppBenchSpecProxy;
 
   /**
+   * Scaling of the web processes by their load. `Dedicated` sites have the same, where they set none, and no number of their own.
+   *
+   * @schema AppBenchSpec#webAutoscaling
+   */
+  readonly webAutoscaling?: AppBenchSpecWebAutoscaling;
+
+  /**
    * Event-driven scaling of the workers, by queue.
    *
    * @schema AppBenchSpec#workerAutoscaling
@@ -283,6 +290,7 @@ export function toJson_AppBenchSpec(obj: AppBenchSpec | undefined): Record<strin
     'componentResources': toJson_AppBenchSpecComponentResources(obj.componentResources),
     'gunicorn': toJson_AppBenchSpecGunicorn(obj.gunicorn),
     'proxy': toJson_AppBenchSpecProxy(obj.proxy),
+    'webAutoscaling': toJson_AppBenchSpecWebAutoscaling(obj.webAutoscaling),
     'workerAutoscaling': toJson_AppBenchSpecWorkerAutoscaling(obj.workerAutoscaling),
     'workers': obj.workers?.map(y => toJson_AppBenchSpecWorkers(y)),
     'schedulerTickIntervalSeconds': obj.schedulerTickIntervalSeconds,
@@ -742,6 +750,58 @@ export function toJson_AppBenchSpecProxy(obj: AppBenchSpecProxy | undefined): Re
     'responseHeaders': obj.responseHeaders?.map(y => toJson_AppBenchSpecProxyResponseHeaders(y)),
     'realIPFrom': obj.realIpFrom?.map(y => y),
     'realIPHeader': obj.realIpHeader,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Scaling of the web processes by their load. `Dedicated` sites have the same, where they set none, and no number of their own.
+ *
+ * @schema AppBenchSpecWebAutoscaling
+ */
+export interface AppBenchSpecWebAutoscaling {
+  /**
+   * Whether it does. Without it the number is fixed.
+   *
+   * @schema AppBenchSpecWebAutoscaling#enabled
+   */
+  readonly enabled?: boolean;
+
+  /**
+   * The least pods.
+   *
+   * @schema AppBenchSpecWebAutoscaling#minReplicas
+   */
+  readonly minReplicas?: number;
+
+  /**
+   * The most pods. By default 5, or `minReplicas` where that is more.
+   *
+   * @schema AppBenchSpecWebAutoscaling#maxReplicas
+   */
+  readonly maxReplicas?: number;
+
+  /**
+   * The load that each pod should have.
+   *
+   * @schema AppBenchSpecWebAutoscaling#target
+   */
+  readonly target?: AppBenchSpecWebAutoscalingTarget;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecWebAutoscaling' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecWebAutoscaling(obj: AppBenchSpecWebAutoscaling | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'enabled': obj.enabled,
+    'minReplicas': obj.minReplicas,
+    'maxReplicas': obj.maxReplicas,
+    'target': toJson_AppBenchSpecWebAutoscalingTarget(obj.target),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -1765,6 +1825,42 @@ export function toJson_AppBenchSpecProxyResponseHeaders(obj: AppBenchSpecProxyRe
   if (obj === undefined) { return undefined; }
   const result = {
     'name': obj.name,
+    'value': obj.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The load that each pod should have.
+ *
+ * @schema AppBenchSpecWebAutoscalingTarget
+ */
+export interface AppBenchSpecWebAutoscalingTarget {
+  /**
+   * What is measured. `CPU`: what the container uses, in percent of its CPU request.
+   *
+   * @schema AppBenchSpecWebAutoscalingTarget#type
+   */
+  readonly type?: AppBenchSpecWebAutoscalingTargetType;
+
+  /**
+   * The number that the mean of all pods should have.
+   *
+   * @schema AppBenchSpecWebAutoscalingTarget#value
+   */
+  readonly value?: number;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecWebAutoscalingTarget' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecWebAutoscalingTarget(obj: AppBenchSpecWebAutoscalingTarget | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
     'value': obj.value,
   };
   // filter undefined values
@@ -2935,6 +3031,16 @@ export function toJson_AppBenchSpecComponentPodTemplatesSpec(obj: AppBenchSpecCo
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * What is measured. `CPU`: what the container uses, in percent of its CPU request.
+ *
+ * @schema AppBenchSpecWebAutoscalingTargetType
+ */
+export enum AppBenchSpecWebAutoscalingTargetType {
+  /** CPU */
+  CPU = "CPU",
+}
+
+/**
  * Secret with the URLs, `redis://[user:password@]host:port[/db]` or `rediss://…` for TLS, under the keys `cache` and `queue`.
  *
  * @schema AppBenchSpecRedisConfigExternalUrlsSecretRef
@@ -3647,6 +3753,13 @@ export interface AppSiteSpec {
   readonly gunicorn?: AppSiteSpecGunicorn;
 
   /**
+   * Scaling of the site's own web processes by their load. By default the bench's; with `enabled: false` their number is fixed.
+   *
+   * @schema AppSiteSpec#webAutoscaling
+   */
+  readonly webAutoscaling?: AppSiteSpecWebAutoscaling;
+
+  /**
    * Numbers and resources of the site's own workers of `workers` of its bench. By default the bench's.
    *
    * @schema AppSiteSpec#workers
@@ -3756,6 +3869,7 @@ export function toJson_AppSiteSpec(obj: AppSiteSpec | undefined): Record<string,
     'componentReplicas': toJson_AppSiteSpecComponentReplicas(obj.componentReplicas),
     'componentResources': toJson_AppSiteSpecComponentResources(obj.componentResources),
     'gunicorn': toJson_AppSiteSpecGunicorn(obj.gunicorn),
+    'webAutoscaling': toJson_AppSiteSpecWebAutoscaling(obj.webAutoscaling),
     'workers': obj.workers?.map(y => toJson_AppSiteSpecWorkers(y)),
     'ingress': toJson_AppSiteSpecIngress(obj.ingress),
     'adminPasswordSecretRef': toJson_AppSiteSpecAdminPasswordSecretRef(obj.adminPasswordSecretRef),
@@ -4113,6 +4227,58 @@ export function toJson_AppSiteSpecGunicorn(obj: AppSiteSpecGunicorn | undefined)
     'timeoutSeconds': obj.timeoutSeconds,
     'maxRequests': obj.maxRequests,
     'maxRequestsJitter': obj.maxRequestsJitter,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Scaling of the site's own web processes by their load. By default the bench's; with `enabled: false` their number is fixed.
+ *
+ * @schema AppSiteSpecWebAutoscaling
+ */
+export interface AppSiteSpecWebAutoscaling {
+  /**
+   * Whether it does. Without it the number is fixed.
+   *
+   * @schema AppSiteSpecWebAutoscaling#enabled
+   */
+  readonly enabled?: boolean;
+
+  /**
+   * The least pods.
+   *
+   * @schema AppSiteSpecWebAutoscaling#minReplicas
+   */
+  readonly minReplicas?: number;
+
+  /**
+   * The most pods. By default 5, or `minReplicas` where that is more.
+   *
+   * @schema AppSiteSpecWebAutoscaling#maxReplicas
+   */
+  readonly maxReplicas?: number;
+
+  /**
+   * The load that each pod should have.
+   *
+   * @schema AppSiteSpecWebAutoscaling#target
+   */
+  readonly target?: AppSiteSpecWebAutoscalingTarget;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecWebAutoscaling' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecWebAutoscaling(obj: AppSiteSpecWebAutoscaling | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'enabled': obj.enabled,
+    'minReplicas': obj.minReplicas,
+    'maxReplicas': obj.maxReplicas,
+    'target': toJson_AppSiteSpecWebAutoscalingTarget(obj.target),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -4976,6 +5142,42 @@ export function toJson_AppSiteSpecComponentResourcesWorkerLong(obj: AppSiteSpecC
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * The load that each pod should have.
+ *
+ * @schema AppSiteSpecWebAutoscalingTarget
+ */
+export interface AppSiteSpecWebAutoscalingTarget {
+  /**
+   * What is measured. `CPU`: what the container uses, in percent of its CPU request.
+   *
+   * @schema AppSiteSpecWebAutoscalingTarget#type
+   */
+  readonly type?: AppSiteSpecWebAutoscalingTargetType;
+
+  /**
+   * The number that the mean of all pods should have.
+   *
+   * @schema AppSiteSpecWebAutoscalingTarget#value
+   */
+  readonly value?: number;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecWebAutoscalingTarget' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecWebAutoscalingTarget(obj: AppSiteSpecWebAutoscalingTarget | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'value': obj.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * Compute resources, in place of the bench's.
  *
  * @schema AppSiteSpecWorkersResources
@@ -5612,6 +5814,16 @@ export function toJson_AppSiteSpecDbConfigTlsServerCertificateSecretRef(obj: App
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
 }
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What is measured. `CPU`: what the container uses, in percent of its CPU request.
+ *
+ * @schema AppSiteSpecWebAutoscalingTargetType
+ */
+export enum AppSiteSpecWebAutoscalingTargetType {
+  /** CPU */
+  CPU = "CPU",
+}
 
 /**
  * Kind of the issuer. By default an Issuer of this name in the site's namespace if it exists, else a ClusterIssuer.

@@ -20,6 +20,8 @@ import type {
   SiteConfig,
   SiteConfigStatus,
   Storage,
+  WebAutoscaling,
+  WebScalingStatus,
 } from '../kit/api.js';
 import type { CommonStatus } from '../kit/condition.js';
 import type { ComponentPodTemplate } from './pod-template.js';
@@ -29,6 +31,7 @@ import type { Resource } from '../kit/object.js';
 export type AppBench = Resource<AppBenchSpec, AppBenchStatus>;
 
 /** What the bench should be.
+ * @cel !has(self.webAutoscaling) || !self.webAutoscaling.enabled || !has(self.componentReplicas) || !has(self.componentReplicas.gunicorn) ;; webAutoscaling and componentReplicas.gunicorn both set the number of web processes: remove one of them, or set webAutoscaling.enabled to false
  * @cel has(oldSelf.storage.accessMode) && has(self.storage.accessMode) ? self.storage.accessMode == oldSelf.storage.accessMode : true ;; storage.accessMode is immutable: a volume keeps the access mode it was made with
  * @cel (has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == 0 || (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0) == 0 || (has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0) ;; runAsUser is immutable: the files on the volumes belong to the user that made them
  * @cel oldSelf.hasValue() || !has(self.apps) || !has(self.appsJSON) || (self.appsJSON.split('"').size() == 2 * self.apps.size() + 1 && self.apps.all(a, self.appsJSON.contains('"' + a.name + '"'))) ;; apps and appsJSON are two spellings of one list: give one of them, or the same list in both
@@ -59,6 +62,8 @@ export interface AppBenchSpec {
   readonly gunicorn?: GunicornSettings;
   /** Limits and headers of the proxy. */
   readonly proxy?: ProxySettings;
+  /** Scaling of the web processes by their load. `Dedicated` sites have the same, where they set none, and no number of their own. */
+  readonly webAutoscaling?: WebAutoscaling;
   /** Event-driven scaling of the workers, by queue. */
   readonly workerAutoscaling?: WorkerAutoscaling;
   /** Workers for queues of their own, besides those of `default`, `short` and `long`. `Dedicated` sites have them too.
@@ -530,6 +535,8 @@ export interface AppBenchStatus extends CommonStatus {
   readonly sites?: number;
   /** How the workers scale, by queue. */
   readonly workerScaling?: WorkerScaling;
+  /** The pods of the web processes where an autoscaler decides about their number; not set where it is fixed. */
+  readonly webScaling?: WebScalingStatus;
   /** How the workers of `spec.workers` scale.
    * @listType map
    * @listMapKey name */

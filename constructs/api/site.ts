@@ -17,6 +17,8 @@ import type {
   SiteConfigStatus,
   Storage,
   StringMap,
+  WebAutoscaling,
+  WebScalingStatus,
 } from '../kit/api.js';
 import type { SiteArchive } from './archive.js';
 import type { BackupDestination } from './backup.js';
@@ -30,6 +32,7 @@ import type { DocumentName, Duration, TimeZone } from './site-scoped.js';
 export type AppSite = Resource<AppSiteSpec, AppSiteStatus>;
 
 /** What the site should be.
+ * @cel !has(self.webAutoscaling) || !self.webAutoscaling.enabled || !has(self.componentReplicas) || !has(self.componentReplicas.gunicorn) ;; webAutoscaling and componentReplicas.gunicorn both set the number of web processes: remove one of them, or set webAutoscaling.enabled to false
  * @cel self.siteName == oldSelf.siteName ;; siteName is immutable: it names the site's folder and is what requests are routed by
  * @cel !(self.siteName in ['assets', 'apps.txt', 'apps.json']) ;; siteName is the name of a file in the bench's sites folder
  * @cel self.benchRef.name == oldSelf.benchRef.name ;; benchRef.name is immutable: the site's files live on the volume of its bench  */
@@ -62,6 +65,8 @@ export interface AppSiteSpec {
   readonly componentResources?: SiteResources;
   /** Numbers of the site's own web processes. By default the bench's, one by one. */
   readonly gunicorn?: GunicornSettings;
+  /** Scaling of the site's own web processes by their load. By default the bench's; with `enabled: false` their number is fixed. */
+  readonly webAutoscaling?: WebAutoscaling;
   /** Numbers and resources of the site's own workers of `workers` of its bench. By default the bench's.
    * @maxItems 16
    * @listType map
@@ -378,6 +383,8 @@ export interface AppSiteStatus extends CommonStatus {
   readonly selector?: string;
   /** How the site's own workers scale, by queue; not set where the site uses its bench's. */
   readonly workerScaling?: WorkerScaling;
+  /** The pods of the site's own web processes where an autoscaler decides about their number; not set where it is fixed. */
+  readonly webScaling?: WebScalingStatus;
   /** How the site's own workers of further queues scale.
    * @listType map
    * @listMapKey name */

@@ -7,7 +7,7 @@ import type {
 } from '../api/bench.js';
 import { databaseOperator } from '../integrations/index.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
-import type { DatabaseTls, GatewayRef, GunicornSettings } from '../kit/api.js';
+import type { DatabaseTls, GatewayRef, GunicornSettings, WebAutoscaling } from '../kit/api.js';
 import type { ServerRef } from '../kit/database-operator.js';
 import { refuse, type Problem, type Refusal } from '../kit/errors.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/metadata-keys.js';
@@ -51,6 +51,7 @@ export interface BenchModel extends PodTemplates {
   readonly componentReplicas: BenchReplicas;
   readonly componentResources: ComponentResources;
   readonly gunicorn: GunicornSettings;
+  readonly webAutoscaling: WebAutoscaling | undefined;
   readonly workerAutoscaling: WorkerAutoscaling;
   /** Seconds between two looks of the scheduler; the framework's number when not given. */
   readonly schedulerTickSeconds: number | undefined;
@@ -133,6 +134,7 @@ export function modelOfValid(
     ...(operatorServer ? { operatorServer } : {}),
     componentReplicas: { ...spec.componentReplicas },
     componentResources: { ...spec.componentResources },
+    webAutoscaling: spec.webAutoscaling,
     workerAutoscaling: spec.workerAutoscaling ?? {},
     domain: spec.domainConfig ?? {},
     clusterDomain: settings.clusterDomain,

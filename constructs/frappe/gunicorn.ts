@@ -1,6 +1,7 @@
 import { Construct } from 'constructs';
 import type * as k8s from '../kit/k8s.js';
 import type { GunicornSettings, Resources } from '../kit/api.js';
+import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 import { BENCH_DIR, GUNICORN_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
@@ -8,6 +9,7 @@ import { gunicornRequests } from './default-resources.js';
 import { gunicornSettings } from './gunicorn-settings.js';
 import { nginxAddress, SITES_DIR } from './pod.js';
 import { PodService } from './service.js';
+import { hasSeveral, WebScaler, type WebScale } from './web-scaling.js';
 import { WorkloadConstruct } from './workload.js';
 
 const PING = '/api/method/ping';
@@ -16,7 +18,7 @@ export interface GunicornProps {
   readonly bench: BenchModel;
   readonly owner: Resource;
   readonly name: string;
-  readonly replicas: number;
+  readonly scale: WebScale;
   readonly resources?: Resources | undefined;
   readonly settings?: GunicornSettings | undefined;
   readonly configHash: string;
@@ -26,11 +28,11 @@ export interface GunicornProps {
   readonly siteName?: string;
 }
 
-/** The web processes, and their Service. */
+/** The web processes, their Service, and the HorizontalPodAutoscaler that scales them. */
 export class Gunicorn extends Construct {
   constructor(scope: Construct, id: string, props: GunicornProps) {
     super(scope, id);
-    const { bench, owner, name, siteName } = props;
+    const { bench, owner, name, scale, siteName } = props;
     const component = 'gunicorn';
     const settings = gunicornSettings(props.settings, props.resources);
     new PodService(this, 'service', {
@@ -45,7 +47,8 @@ export class Gunicorn extends Construct {
       owner,
       name,
       component,
-      replicas: props.replicas,
+      replicas: scale.replicas,
+      several: hasSeveral(scale),
       configHash: props.configHash,
       readsAssets: true,
       terminationGracePeriodSeconds: 60,
@@ -77,6 +80,13 @@ export class Gunicorn extends Construct {
         // Endpoints are taken out of rotation while the process still answers.
         lifecycle: { preStop: { exec: { command: ['sleep', '5'] } } },
       },
+    });
+    if (!scale.scaling) return;
+    new WebScaler(this, 'scaler', {
+      name,
+      namespace: bench.namespace,
+      labels: childLabels(owner, component),
+      scaling: scale.scaling,
     });
   }
 }

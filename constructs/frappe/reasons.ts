@@ -28,6 +28,7 @@ export const DATABASE_REASONS = {
 /** Reasons of the condition `Autoscaling`. */
 export const AUTOSCALING_REASONS = {
   Keda: 'success',
+  HorizontalPodAutoscaler: 'success',
   KedaMissing: 'missing',
   ScalerNotReady: 'waiting',
   ForeignScaler: 'conflict',

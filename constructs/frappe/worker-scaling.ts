@@ -12,19 +12,26 @@ import {
   scalerCondition,
   servesKeda,
 } from '../integrations/keda/autoscaling.js';
-import type { Queue } from '../kit/api.js';
+import type { Queue, WebScalingStatus } from '../kit/api.js';
 import type { ConditionResult } from '../kit/condition.js';
 import type { ChildView, ClusterReader } from '../kit/kind.js';
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../kit/labels.js';
 import { keyOf } from '../kit/object.js';
 import { QUEUES } from '../kit/constants.generated.js';
 import { scalersOfDeployment, type HpaLike } from './indexes.js';
 
-/** The most workers of a queue, where neither `maxReplicas` nor `minReplicas` asks for more. */
-const MOST_WORKERS = 5;
+/** The name of the web processes among what scales; workers cannot have it. */
+export const WEB = 'gunicorn';
 
-/** The most workers of a queue. */
-export function mostWorkers({ minReplicas, maxReplicas }: QueueScaling): number {
-  return maxReplicas ?? Math.max(MOST_WORKERS, minReplicas);
+/** The most pods of a Deployment that scales, where neither `maxReplicas` nor `minReplicas` asks for more. */
+const MOST_REPLICAS = 5;
+
+/** The most pods of a Deployment that scales. */
+export function mostReplicas({
+  minReplicas,
+  maxReplicas,
+}: Pick<QueueScaling, 'minReplicas' | 'maxReplicas'>): number {
+  return maxReplicas ?? Math.max(MOST_REPLICAS, minReplicas);
 }
 
 /** The number of workers of a queue, and what decides it. */
@@ -83,16 +90,18 @@ export function workerScale(props: WorkerScaleProps): WorkerScale {
 /** A HorizontalPodAutoscaler of another owner. */
 export interface ForeignScaler {
   readonly name: string;
-  /** Whether it scales the queue up from 0 too. */
+  /** What it scales. */
+  readonly deployment: string;
+  /** Whether it scales it up from 0 too. */
   readonly scalesFromZero: boolean;
 }
 
-/** By the name of the workers. */
+/** By the name of the workers, or that of the web processes. */
 export type ForeignScalers = Readonly<Partial<Record<string, ForeignScaler>>>;
 
-/** The workers of a bench or a site, before anything is made. */
+/** The workers of a bench or a site, and its web processes, before anything is made. */
 export interface WantedWorkers {
-  /** The names of all workers. */
+  /** The names of all of them. */
   readonly groups: readonly string[];
   /** The name of their Deployment. */
   readonly deployment: (group: string) => string;
@@ -100,7 +109,7 @@ export interface WantedWorkers {
   readonly wanted: (group: string) => WorkersWanted;
 }
 
-/** The HorizontalPodAutoscalers of other owners that scale workers. */
+/** The HorizontalPodAutoscalers of other owners that scale them. */
 export function foreignScalers(
   reader: ClusterReader,
   namespace: string,
@@ -111,12 +120,13 @@ export function foreignScalers(
       const name = deployment(queue);
       const others = reader
         .list(scalersOfDeployment, keyOf(namespace, name), scalerOf)
+        .filter((hpa) => !(hpa.ours && hpa.name === name))
         .filter((hpa) => !(ownScaling(wanted(queue)) && hpa.name === kedaScalerName(name)));
       const [foreign] = others;
       if (!foreign) return [];
       const keda = servesKeda(reader);
       const scalesFromZero = others.some(({ from0, byKeda }) => from0 || (byKeda && keda));
-      return [[queue, { name: foreign.name, scalesFromZero }]];
+      return [[queue, { name: foreign.name, deployment: name, scalesFromZero }]];
     }),
   );
 }
@@ -124,6 +134,8 @@ export function foreignScalers(
 function scalerOf({ metadata, spec }: HpaLike) {
   return {
     name: metadata.name,
+    /** That of web processes has their name. KEDA labels its own as our ScaledObject is. */
+    ours: metadata.labels?.[MANAGED_BY_LABEL] === MANAGED_BY,
     /** A HorizontalPodAutoscaler scales from 0 only where `minReplicas` is 0. */
     from0: spec.minReplicas === 0,
     byKeda: isScaledByKeda(metadata),
@@ -132,19 +144,23 @@ function scalerOf({ metadata, spec }: HpaLike) {
 
 /**
  * The queues without a worker about which KEDA does nothing: it is not running, cannot work, or its
- * object is being deleted. A number above 0 is kept, also where KEDA does not work.
+ * object is being deleted. A number above 0 is kept, also where KEDA does not work. And the web processes,
+ * where a HorizontalPodAutoscaler should scale them: it does nothing at 0.
  * @param status the last status of the queues
  * @param own the last status of the workers of other queues
+ * @param web the last status of the web processes
  */
 export function scaledToZero(
   status: WorkerScaling | undefined,
   own: readonly QueueWorkersStatus[] = [],
+  web?: WebScalingStatus,
 ): readonly string[] {
   const known = QUEUES.flatMap((queue) => {
     const current = status?.[queue];
     return current ? [{ name: queue, ...current }] : [];
   });
-  return [...known, ...own].filter(sleepsForever).map(({ name }) => name);
+  const sleeping = [...known, ...own].filter(sleepsForever).map(({ name }) => name);
+  return web?.desiredReplicas === 0 ? [...sleeping, WEB] : sleeping;
 }
 
 function sleepsForever({ mode, kedaManaged, desiredReplicas }: QueueScalingStatus): boolean {
@@ -200,8 +216,8 @@ export function scalingCondition(
   wanted: readonly string[],
 ): readonly ConditionResult[] {
   const type = 'Autoscaling';
-  for (const [queue, { name }] of Object.entries(workers.foreign) as [string, ForeignScaler][]) {
-    const message = `the number of Deployment ${workers.name(queue)} is scaled by HorizontalPodAutoscaler ${name}, which another owner manages`;
+  for (const { name, deployment } of Object.values(workers.foreign) as ForeignScaler[]) {
+    const message = `the number of Deployment ${deployment} is scaled by HorizontalPodAutoscaler ${name}, which another owner manages`;
     return [{ type, status: 'False', reason: 'ForeignScaler', message }];
   }
   if (wanted.length === 0) return [];

@@ -8,17 +8,19 @@ import { frappePod, selectorLabels, type FrappePodProps, withPodTemplates } from
 export interface WorkloadProps extends FrappePodProps {
   /** Number of replicas; undefined leaves the number to an autoscaler. */
   readonly replicas: number | undefined;
+  /** Whether there may be several at a time. @default whether the number is more than one */
+  readonly several?: boolean;
   /** @default RollingUpdate that never has less than the wanted replicas */
   readonly strategy?: 'Recreate';
 }
 
 /**
- * A Deployment of the framework's image, with a PodDisruptionBudget where it has several replicas.
+ * A Deployment of the framework's image, with a PodDisruptionBudget where it may have several replicas.
  */
 export class WorkloadConstruct extends Construct {
   constructor(scope: Construct, id: string, props: WorkloadProps) {
     super(scope, id);
-    const { owner, name, component, replicas } = props;
+    const { owner, name, component, replicas, several = (replicas ?? 1) > 1 } = props;
     const namespace = props.bench.namespace;
     const labels = { ...childLabels(owner, component), ...selectorLabels(props) };
     const deployment = new k8s.KubeDeployment(this, 'deployment', {
@@ -44,7 +46,7 @@ export class WorkloadConstruct extends Construct {
     keepTogether(deployment, props);
     // On one node a budget would stop a drain: no pod can start elsewhere before the last one ends.
     const { onOneNode } = props.bench.sitesVolume;
-    if (replicas !== undefined && replicas > 1 && !onOneNode) {
+    if (several && !onOneNode) {
       new k8s.KubePodDisruptionBudget(this, 'budget', {
         metadata: { name, namespace, labels },
         spec: {

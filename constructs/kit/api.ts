@@ -323,6 +323,48 @@ export interface GunicornSettings {
   readonly maxRequestsJitter?: number;
 }
 
+/** How the number of web processes follows their load, by a HorizontalPodAutoscaler.
+ * @cel !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas ;; minReplicas must not be greater than maxReplicas */
+export interface WebAutoscaling {
+  /** Whether it does. Without it the number is fixed.
+   * @default true */
+  readonly enabled: boolean;
+  /** The least pods.
+   * @default 1 */
+  readonly minReplicas: PositiveReplicas;
+  /** The most pods. By default 5, or `minReplicas` where that is more. */
+  readonly maxReplicas?: PositiveReplicas;
+  /** The load that each pod should have. */
+  readonly target: WebTarget;
+}
+
+/** The load of a pod of web processes.
+ * @default {} */
+export interface WebTarget {
+  /** What is measured. `CPU`: what the container uses, in percent of its CPU request.
+   * @default CPU */
+  readonly type: 'CPU';
+  /** The number that the mean of all pods should have.
+   * @default 70
+   * @type integer
+   * @format int32
+   * @minimum 1
+   * @maximum 1000 */
+  readonly value: number;
+}
+
+/** The pods of web processes that an autoscaler scales. */
+export interface WebScalingStatus {
+  /** Pods that run.
+   * @type integer
+   * @format int32 */
+  readonly currentReplicas: number;
+  /** Pods that should run.
+   * @type integer
+   * @format int32 */
+  readonly desiredReplicas: number;
+}
+
 /** Number of replicas.
  * @type integer
  * @format int32

@@ -82,6 +82,7 @@ const CORE: Readonly<Record<string, HealthRule>> = {
   Job: { evaluate: job },
   Pod: { evaluate: pod },
   PersistentVolumeClaim: { evaluate: volumeClaim },
+  HorizontalPodAutoscaler: { evaluate: podAutoscaler },
 };
 
 /**
@@ -289,6 +290,17 @@ function pod(object: Observable): Health {
  */
 function volumeClaim({ status }: Observable): Health {
   return status?.phase === 'Lost' ? { state: 'Failed', message: 'its volume is lost' } : READY;
+}
+
+/** One that does not scale has the reason of Kubernetes, such as `FailedGetContainerResourceMetric`. */
+function podAutoscaler(object: Observable): Health {
+  const able = findCondition(object, 'AbleToScale');
+  if (!able) return { ...inProgress('its controller has not observed it yet'), unobserved: true };
+  const failing = [able, findCondition(object, 'ScalingActive')].find(
+    (condition) => condition?.status === 'False',
+  );
+  if (!failing) return READY;
+  return inProgress(`${failing.reason ?? failing.type}: ${detailOf(failing, 'does not scale')}`);
 }
 
 /** The message of a condition, or its reason. */

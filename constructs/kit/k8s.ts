@@ -78,6 +78,10 @@ export const KubeClusterRoleBinding = classOf<k8s.KubeClusterRoleBindingProps>(
 export const KubeConfigMap = classOf<k8s.KubeConfigMapProps>('v1', 'ConfigMap');
 export const KubeCronJob = classOf<k8s.KubeCronJobProps>('batch/v1', 'CronJob');
 export const KubeDeployment = classOf<k8s.KubeDeploymentProps>('apps/v1', 'Deployment');
+export const KubeHorizontalPodAutoscaler = classOf<k8s.KubeHorizontalPodAutoscalerV2Props>(
+  'autoscaling/v2',
+  'HorizontalPodAutoscaler',
+);
 export const KubeIngress = classOf<k8s.KubeIngressProps>('networking.k8s.io/v1', 'Ingress');
 export const KubeJob = classOf<k8s.KubeJobProps>('batch/v1', 'Job');
 export const KubeMutatingWebhookConfiguration = classOf<k8s.KubeMutatingWebhookConfigurationProps>(

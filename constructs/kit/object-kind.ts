@@ -90,9 +90,12 @@ export const PodDisruptionBudget = coreKind(
   'PodDisruptionBudget',
   'poddisruptionbudgets',
 );
-/** Optional, so that an operator without the right to read it works without it. */
+/**
+ * Advisory, so that an operator without the right to read it works without it, and a resource is ready
+ * whether it scales or not.
+ */
 export const HorizontalPodAutoscaler: ObjectKind = {
-  ...optionalKind('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
+  ...advisoryKind('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
   content: 'whole',
 };
 

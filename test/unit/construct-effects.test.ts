@@ -38,6 +38,7 @@ const BENCH: readonly Row[] = [
   ['`image.tag` or `frameworkVersion`', demoBench, bench({ image: { tag: 'v15.45.0' } })],
   ['`apps` or `appsJSON`', demoBench, bench({ apps: [{ name: 'erpnext' }, { name: 'hrms' }] })],
   ['`componentReplicas.gunicorn` 1 → 3', demoBench, bench({ componentReplicas: { gunicorn: 3 } })],
+  ['`webAutoscaling`', demoBench, bench({ webAutoscaling: { maxReplicas: 10 } })],
   [
     '`componentResources.gunicorn`',
     demoBench,
@@ -143,6 +144,7 @@ const SITE: readonly Row[] = [
     demoSite,
     site({}, { componentResources: { gunicorn: { requests: { cpu: '1' } } } }),
   ],
+  ['the bench’s `webAutoscaling`', demoSite, site({}, { webAutoscaling: { maxReplicas: 10 } })],
   [
     'the bench’s `componentReplicas`',
     demoSite,

@@ -3,6 +3,31 @@ import { test } from 'node:test';
 import { healthOf, refusedPod } from '../../constructs/kit/health.js';
 import { condition, healthCases, withConditions } from './health-cases.js';
 
+healthCases({ kind: 'HorizontalPodAutoscaler' }, [
+  ['that no controller has observed', {}, 'InProgress', 'its controller has not observed it yet'],
+  [
+    'that scales',
+    withConditions(condition('AbleToScale', 'True'), condition('ScalingActive', 'True')),
+    'Ready',
+    '',
+  ],
+  [
+    'without metrics',
+    withConditions(
+      condition('AbleToScale', 'True'),
+      condition('ScalingActive', 'False', 'FailedGetContainerResourceMetric', 'no metrics'),
+    ),
+    'InProgress',
+    'FailedGetContainerResourceMetric: no metrics',
+  ],
+  [
+    'whose Deployment cannot be scaled',
+    withConditions(condition('AbleToScale', 'False', 'FailedGetScale', 'not found')),
+    'InProgress',
+    'FailedGetScale: not found',
+  ],
+]);
+
 healthCases({ kind: 'Deployment' }, [
   ['that no controller has observed', {}, 'InProgress', '0 of 1 replicas available'],
   [

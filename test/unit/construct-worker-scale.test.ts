@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { AppBench, QueueScaling, QueueScalingStatus } from '../../constructs/api/bench.js';
 import type { BenchInputs } from '../../constructs/kinds/bench/resolve.js';
 import {
-  mostWorkers,
+  mostReplicas,
   scaledToZero,
   scalingCondition,
   scalingStatus,
@@ -88,7 +88,7 @@ suite('the workers of a queue', () => {
         scaling: scaling({}),
         replicas: undefined,
         served,
-        foreign: { name: 'mine', scalesFromZero: false },
+        foreign: { name: 'mine', deployment: 'w-short', scalesFromZero: false },
       });
       assert.deepEqual(scale, { mode: 'autoscaled', fallback: 1 });
     }
@@ -113,7 +113,7 @@ suite('the most workers of a queue', () => {
     ['is minReplicas where that is more', { ...open, minReplicas: 8 }, 8],
   ] as const) {
     test(reason, () => {
-      assert.equal(mostWorkers(given), most);
+      assert.equal(mostReplicas(given), most);
     });
   }
 });
@@ -291,7 +291,9 @@ suite('a ScaledObject of a user that is named like a Deployment of ours', () => 
     return kindOf(resource).resolve(resource, reader);
   };
   const short = { enabled: true, minReplicas: 0 };
-  const LEFT = { short: { name: 'keda-hpa-demo-bench-worker-short', scalesFromZero: true } };
+  const left = (deployment: string) => ({
+    short: { name: `keda-hpa-${deployment}`, deployment, scalesFromZero: true },
+  });
   const secret = aSecret('demo-bench-redis-auth');
 
   test('is foreign with an external Redis, for which the operator makes none', () => {
@@ -299,16 +301,14 @@ suite('a ScaledObject of a user that is named like a Deployment of ours', () => 
     const redisConfig = { external: { urlsSecretRef: { name: 'urls' } } };
     const bench = aReadyBench({ workerAutoscaling: { short }, redisConfig });
     const { workloads } = names(bench, [urls, kedasHpa('demo-bench-worker-short')]) as BenchInputs;
-    assert.deepEqual(workloads.foreignScalers, LEFT);
+    assert.deepEqual(workloads.foreignScalers, left('demo-bench-worker-short'));
   });
   test('has the number in the site’s spec', () => {
     const bench = aReadyBench({ workerAutoscaling: { short } });
     const site = aSite({ componentReplicas: { workerShort: 2 } });
     const hpa = kedasHpa('demo-site-worker-short', {}, 'demo-site-worker-short');
     const { workloads } = names(site, [bench, secret, hpa]) as SiteInputs;
-    assert.deepEqual(workloads.foreignScalers, {
-      short: { name: 'keda-hpa-demo-site-worker-short', scalesFromZero: true },
-    });
+    assert.deepEqual(workloads.foreignScalers, left('demo-site-worker-short'));
   });
   test('is taken for ours where we make one', () => {
     const bench = aReadyBench({ workerAutoscaling: { short } });
@@ -408,7 +408,10 @@ suite('the condition Autoscaling', () => {
   });
   test('names who has the number instead of us', () => {
     const [condition] = scalingCondition(
-      { ...seen(1, READY), foreign: { short: { name: 'mine', scalesFromZero: false } } },
+      {
+        ...seen(1, READY),
+        foreign: { short: { name: 'mine', deployment: 'w-short', scalesFromZero: false } },
+      },
       undefined,
       [],
     );

@@ -86,7 +86,7 @@ const SPECIFIED = [
   `apps/statefulsets: ${OWN}`,
   'authentication.k8s.io/tokenreviews: create',
   'authorization.k8s.io/subjectaccessreviews: create',
-  'autoscaling/horizontalpodautoscalers: get list watch',
+  `autoscaling/horizontalpodautoscalers: ${OWN}`,
   `batch/cronjobs: ${OWN}`,
   `batch/jobs: ${OWN}`,
   `cert-manager.io/certificates: ${OWN}`,

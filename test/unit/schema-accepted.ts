@@ -47,6 +47,18 @@ export const ACCEPTED: readonly Accepted[] = [
       },
     }),
   ],
+  ['web scaling by defaults', aBench({ webAutoscaling: {} })],
+  [
+    'a fixed number beside web scaling that is off',
+    aBench({ webAutoscaling: { enabled: false }, componentReplicas: { gunicorn: 3 } }),
+  ],
+  [
+    'a fixed number of another component beside web scaling',
+    aBench({
+      webAutoscaling: { minReplicas: 1, maxReplicas: 10, target: { type: 'CPU', value: 150 } },
+      componentReplicas: { nginx: 2 },
+    }),
+  ],
   [
     'least workers above the default of most',
     aBench({ workerAutoscaling: { short: { enabled: true, minReplicas: 8 } } }),

@@ -35,6 +35,26 @@ const GUNICORN: readonly Row[] = [
   ['a number', 4],
 ];
 
+const WEB: readonly Row[] = [
+  ['no pod', { minReplicas: 0 }, '.minReplicas'],
+  ['less than no pod', { minReplicas: -1 }, '.minReplicas'],
+  ['no pod at most', { maxReplicas: 0 }, '.maxReplicas', ''],
+  ['too many pods', { maxReplicas: 1001 }, '.maxReplicas'],
+  ['half a pod', { maxReplicas: 2.5 }, '.maxReplicas'],
+  ['pods that are text', { maxReplicas: '10' }, '.maxReplicas'],
+  ['a least above the most', { minReplicas: 5, maxReplicas: 2 }],
+  ['a switch that is text', { enabled: 'yes' }, '.enabled'],
+  ['a target that is not measured', { target: { type: 'Memory' } }, '.target.type'],
+  ['no load', { target: { value: 0 } }, '.target.value'],
+  ['more than ten times the request', { target: { value: 1001 } }, '.target.value'],
+  ['a load with a unit', { target: { value: '70%' } }, '.target.value'],
+  ['a target that is a number', { target: 70 }, '.target'],
+  ['a switch', true],
+  ['a list', [{ maxReplicas: 10 }]],
+];
+/** Two that set one number. */
+const TWICE = { webAutoscaling: { maxReplicas: 10 }, componentReplicas: { gunicorn: 3 } };
+
 const header = (name: unknown, value: unknown = 'x') => ({ responseHeaders: [{ name, value }] });
 const PROXY: readonly Row[] = [
   ['a size in the notation of nginx', { maxBodySize: '50m' }, '.maxBodySize'],
@@ -172,6 +192,10 @@ const NO_CLAIMS: readonly Row[] = [
 export const REFUSED_SETTINGS: readonly Refused[] = [
   ...rows('gunicorn', 'spec.gunicorn', (gunicorn) => aBench({ gunicorn }), GUNICORN),
   ...rows('gunicorn', 'spec.gunicorn', (gunicorn) => aSite({ gunicorn }), GUNICORN),
+  ...rows('web scaling', 'spec.webAutoscaling', (value) => aBench({ webAutoscaling: value }), WEB),
+  ...rows('web scaling', 'spec.webAutoscaling', (value) => aSite({ webAutoscaling: value }), WEB),
+  ['web scaling: a fixed number too', aBench(TWICE), 'spec'],
+  ['web scaling: a fixed number too', aSite(TWICE), 'spec'],
   ...rows('the proxy', 'spec.proxy', (proxy) => aBench({ proxy }), PROXY),
   ...rows('workers', 'spec.workers', (value) => aBench({ workers: value }), WORKERS),
   ...rows('workers', 'spec.workers', (value) => aSite({ workers: value }), SITE_WORKERS),

@@ -23,7 +23,7 @@ import { Stage } from '../../kit/synth.js';
 import type { AppBench } from '../../api/bench.js';
 import type { BenchInputs } from './resolve.js';
 import { backend, nginxSites } from './routed-sites.js';
-import { benchWorkerScale, benchWorkersWanted } from './workloads.js';
+import { benchWebScale, benchWorkerScale, benchWorkersWanted } from './workloads.js';
 import { benchConfigHash, BenchInit } from './init-job.js';
 import { Metrics } from './metrics.js';
 import { BenchNetwork } from './network-policies.js';
@@ -126,13 +126,15 @@ export class BenchChart extends Chart {
     const common = { bench: model, owner: resource };
     const configHash = processHash(model, inputs);
     const tick = model.schedulerTickSeconds;
-    const sized = (component: 'gunicorn' | 'nginx' | 'socketio' | 'scheduler') => ({
+    const sized = (component: 'nginx' | 'socketio' | 'scheduler') => ({
       ...common,
       replicas: spec.componentReplicas?.[component] ?? 1,
       resources: spec.componentResources?.[component],
     });
     new Gunicorn(scope, 'gunicorn', {
-      ...sized('gunicorn'),
+      ...common,
+      scale: benchWebScale(resource, inputs),
+      resources: spec.componentResources?.gunicorn,
       name: names.gunicorn,
       settings: model.gunicorn,
       configHash,

@@ -49,6 +49,7 @@ export const bench: Kind<AppBench, BenchInputs> = {
     Deployment,
     NetworkPolicy,
     PodDisruptionBudget,
+    HorizontalPodAutoscaler,
     ...used.owns,
   ],
   reads: [HorizontalPodAutoscaler, PersistentVolumeClaim, Secret, ConfigMap, ...used.reads],

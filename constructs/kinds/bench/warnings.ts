@@ -1,7 +1,7 @@
 import { configurationWarnings } from '../../configuration/problems.js';
 import { resolveApps } from '../../frappe/apps.js';
 import { isSupported, lackingApps, untested } from '../../frappe/image.js';
-import { mostWorkers } from '../../frappe/worker-scaling.js';
+import { mostReplicas } from '../../frappe/worker-scaling.js';
 import type { Problem } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import type { AppBench } from '../../api/bench.js';
@@ -21,6 +21,7 @@ export function benchWarnings(bench: AppBench, reader: ClusterReader): readonly 
     ...dataWarnings(bench),
     ...replicaWarnings(bench),
     ...scalingWarnings(bench),
+    ...webWarnings(bench),
     ...proxyWarnings(bench),
   ];
 }
@@ -76,11 +77,24 @@ function scalingWarnings({ spec }: AppBench): readonly Problem[] {
     path: `spec.workers[${index}].autoscaling`,
     scaling: autoscaling,
   }));
-  return [...known, ...own].flatMap(({ path, scaling }) => {
-    if (!scaling?.enabled || scaling.minReplicas !== mostWorkers(scaling)) return [];
+  const web = { path: 'spec.webAutoscaling', scaling: spec.webAutoscaling };
+  return [...known, ...own, web].flatMap(({ path, scaling }) => {
+    if (!scaling?.enabled || scaling.minReplicas !== mostReplicas(scaling)) return [];
     const message = `minReplicas and maxReplicas are both ${scaling.minReplicas}: nothing scales`;
     return [{ path, message }];
   });
+}
+
+/** A request of the CPU is what the load is measured by. */
+function webWarnings({ spec }: AppBench): readonly Problem[] {
+  if (!spec.webAutoscaling?.enabled) return [];
+  const resources = spec.componentResources?.gunicorn;
+  if (resources?.requests?.cpu ?? resources?.limits?.cpu) return [];
+  const why = resources
+    ? 'without a CPU request nothing is measured'
+    : 'the CPU request by default is small: a little load makes many pods';
+  const message = `${why}; set componentResources.gunicorn.requests.cpu`;
+  return [{ path: 'spec.webAutoscaling', message }];
 }
 
 function proxyWarnings({ spec }: AppBench): readonly Problem[] {

@@ -2,6 +2,13 @@ import type { AppBench } from '../../api/bench.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
 import { scaleStatus } from '../../frappe/scale-status.js';
 import type { StatusPart } from '../../frappe/tree-status.js';
+import {
+  oneCondition,
+  webCondition,
+  webScale,
+  webScalingStatus,
+  type WebScale,
+} from '../../frappe/web-scaling.js';
 import { isKnownQueue, WORKER_COMPONENTS, workerGroups } from '../../frappe/worker.js';
 import {
   foreignScalers,
@@ -9,6 +16,7 @@ import {
   scaledToZero,
   scalingCondition,
   scalingStatus,
+  WEB,
   workerScale,
   type ForeignScalers,
   type WorkerChildren,
@@ -19,7 +27,7 @@ import { kedaObstacle, servesKeda, servesKedaLogins } from '../../integrations/k
 import type { ClusterReader, Observation } from '../../kit/kind.js';
 import { benchNames } from '../../kit/names.js';
 
-/** Who scales the bench's workers. */
+/** Who scales the bench's workers and web processes. */
 export interface BenchWorkloads {
   /** Whether the cluster serves KEDA's API. */
   readonly keda: boolean;
@@ -27,7 +35,7 @@ export interface BenchWorkloads {
   readonly logins: boolean;
   /** The queues that only the operator scales from zero. */
   readonly scaledToZero: readonly string[];
-  /** The HorizontalPodAutoscalers of other owners that scale the bench's workers. */
+  /** The HorizontalPodAutoscalers of other owners that scale them. */
   readonly foreignScalers: ForeignScalers;
 }
 
@@ -48,13 +56,15 @@ export function resolveWorkloads(
 ): BenchWorkloads {
   const keda = servesKeda(reader);
   const inputs = { model, workloads: { keda } };
+  const { status = {} } = bench;
+  const names = benchNames(model.name);
   return {
     keda,
     logins: servesKedaLogins(reader),
-    scaledToZero: scaledToZero(bench.status?.workerScaling, bench.status?.workers),
+    scaledToZero: scaledToZero(status.workerScaling, status.workers, status.webScaling),
     foreignScalers: foreignScalers(reader, model.namespace, {
-      groups: workerGroups(model.workers).map((group) => group.name),
-      deployment: benchNames(model.name).worker,
+      groups: [...workerGroups(model.workers).map((group) => group.name), WEB],
+      deployment: (group) => (group === WEB ? names.gunicorn : names.worker(group)),
       wanted: (group) => benchWorkersWanted(bench, inputs, group),
     }),
   };
@@ -91,7 +101,17 @@ export function benchWorkerScale(
   });
 }
 
-/** How the bench's workers scale. */
+/** Who decides about the number of pods with the bench's web processes. */
+export function benchWebScale({ spec }: AppBench, { workloads }: ScaledInputs): WebScale {
+  return webScale({
+    autoscaling: spec.webAutoscaling,
+    replicas: spec.componentReplicas?.gunicorn,
+    scaledToZero: workloads.scaledToZero.includes(WEB),
+    foreign: workloads.foreignScalers[WEB],
+  });
+}
+
+/** How the bench's workers and web processes scale. */
 export function evaluateScaling(observation: Observation<AppBench, ScaledInputs>): StatusPart {
   const { resource, inputs } = observation;
   const { model, workloads } = inputs;
@@ -103,10 +123,21 @@ export function evaluateScaling(observation: Observation<AppBench, ScaledInputs>
   );
   const obstacle = kedaObstacle({ keda: workloads.keda, externalRedis: model.redis.external });
   const { gunicorn } = benchNames(resource.metadata.name);
+  const web = benchWebScale(resource, inputs);
+  const webScaling = webScalingStatus(observation, gunicorn, web);
   return {
-    conditions: scalingCondition(workers, obstacle, scaledGroups(observation)),
-    fields: { workerScaling, workers: own, ...scaleStatus(observation, resource, gunicorn) },
-    reconcileAgain: scaledToZero(workerScaling, own).join() !== workloads.scaledToZero.join(),
+    conditions: oneCondition([
+      ...scalingCondition(workers, obstacle, scaledGroups(observation)),
+      ...webCondition(observation, gunicorn, web),
+    ]),
+    fields: {
+      workerScaling,
+      webScaling,
+      workers: own,
+      ...scaleStatus(observation, resource, gunicorn),
+    },
+    reconcileAgain:
+      scaledToZero(workerScaling, own, webScaling).join() !== workloads.scaledToZero.join(),
   };
 }
 

@@ -25,7 +25,7 @@ import { benchNames, siteNames } from '../../kit/names.js';
 import { Stage } from '../../kit/synth.js';
 import type { AppSite } from '../../api/site.js';
 import type { SiteInputs } from './resolve.js';
-import { siteWorkerScale } from './workloads.js';
+import { siteWebScale, siteWorkerScale } from './workloads.js';
 import { SiteIngress } from './ingress.js';
 import { SiteInit } from './init-job.js';
 import { SiteReopen } from './reopen-job.js';
@@ -175,7 +175,6 @@ export class SiteChart extends Chart {
     const { resource: site, inputs } = this.props;
     const { bench, data } = inputs;
     const names = siteNames(site.metadata.name);
-    const replicas = { ...bench.componentReplicas, ...site.spec.componentReplicas };
     const resources = { ...bench.componentResources, ...site.spec.componentResources };
     const prefix = queuePrefix(site, bench);
     const queues = queueDeclarations(bench.workers);
@@ -195,7 +194,7 @@ export class SiteChart extends Chart {
     new Gunicorn(scope, 'gunicorn', {
       ...common,
       name: names.gunicorn,
-      replicas: replicas.gunicorn ?? 1,
+      scale: siteWebScale(site, inputs),
       resources: resources.gunicorn,
       settings: { ...bench.gunicorn, ...site.spec.gunicorn },
       siteName: site.spec.siteName,

@@ -49,6 +49,7 @@ export const site: Kind<AppSite, SiteInputs> = {
     Deployment,
     NetworkPolicy,
     PodDisruptionBudget,
+    HorizontalPodAutoscaler,
     Ingress,
     ...used.owns,
   ],

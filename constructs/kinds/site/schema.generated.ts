@@ -663,6 +663,61 @@ export const spec: Schema = {
         },
       },
     },
+    webAutoscaling: {
+      type: 'object',
+      description:
+        "Scaling of the site's own web processes by their load. By default the bench's; with `enabled: false` their number is fixed.",
+      properties: {
+        enabled: {
+          type: 'boolean',
+          description: 'Whether it does. Without it the number is fixed.',
+          default: true,
+        },
+        minReplicas: {
+          type: 'integer',
+          format: 'int32',
+          description: 'The least pods.',
+          default: 1,
+          minimum: 1,
+          maximum: 1000,
+        },
+        maxReplicas: {
+          type: 'integer',
+          format: 'int32',
+          description: 'The most pods. By default 5, or `minReplicas` where that is more.',
+          minimum: 1,
+          maximum: 1000,
+        },
+        target: {
+          type: 'object',
+          description: 'The load that each pod should have.',
+          default: { type: 'CPU', value: 70 },
+          properties: {
+            type: {
+              type: 'string',
+              description:
+                'What is measured. `CPU`: what the container uses, in percent of its CPU request.',
+              default: 'CPU',
+              enum: ['CPU'],
+            },
+            value: {
+              type: 'integer',
+              format: 'int32',
+              description: 'The number that the mean of all pods should have.',
+              default: 70,
+              minimum: 1,
+              maximum: 1000,
+            },
+          },
+        },
+      },
+      'x-kubernetes-validations': [
+        {
+          rule: '!has(self.maxReplicas) || self.minReplicas <= self.maxReplicas',
+          message: 'minReplicas must not be greater than maxReplicas',
+        },
+      ],
+    },
     workers: {
       type: 'array',
       description:
@@ -2165,6 +2220,11 @@ export const spec: Schema = {
   },
   'x-kubernetes-validations': [
     {
+      rule: '!has(self.webAutoscaling) || !self.webAutoscaling.enabled || !has(self.componentReplicas) || !has(self.componentReplicas.gunicorn)',
+      message:
+        'webAutoscaling and componentReplicas.gunicorn both set the number of web processes: remove one of them, or set webAutoscaling.enabled to false',
+    },
+    {
       rule: 'self.siteName == oldSelf.siteName',
       message:
         "siteName is immutable: it names the site's folder and is what requests are routed by",
@@ -2333,6 +2393,16 @@ export const status: Schema = {
             },
           },
         },
+      },
+    },
+    webScaling: {
+      type: 'object',
+      description:
+        "The pods of the site's own web processes where an autoscaler decides about their number; not set where it is fixed.",
+      required: ['currentReplicas', 'desiredReplicas'],
+      properties: {
+        currentReplicas: { type: 'integer', format: 'int32', description: 'Pods that run.' },
+        desiredReplicas: { type: 'integer', format: 'int32', description: 'Pods that should run.' },
       },
     },
     workers: {

@@ -16,6 +16,7 @@ export function fieldsWithoutEffect({ spec }: AppSite): readonly Problem[] {
     ...resourcesWithoutEffect(spec),
     ...gatewayWithoutEffect(spec),
     ...templatesWithoutEffect(spec),
+    ...scalingWithoutEffect(spec),
     ...ignoredEntries(spec.siteConfig),
     ...ignoredLogins(spec.sso),
   ];
@@ -46,6 +47,12 @@ function resourcesWithoutEffect({ dbConfig }: AppSite['spec']): readonly Problem
   if (!resources || mode === 'dedicated') return [];
   const message = `has no effect in mode ${mode}: ${SERVERS[mode]}`;
   return [{ path: 'spec.dbConfig.resources', message }];
+}
+
+function scalingWithoutEffect({ webAutoscaling, workloads }: AppSite['spec']): readonly Problem[] {
+  if (!webAutoscaling || workloads === 'Dedicated') return [];
+  const message = 'has no effect with workloads Shared: set it on the AppBench';
+  return [{ path: 'spec.webAutoscaling', message }];
 }
 
 function templatesWithoutEffect({

@@ -2,6 +2,13 @@ import type { AppSite } from '../../api/site.js';
 import type { BenchModel } from '../../frappe/bench-model.js';
 import { scaleStatus } from '../../frappe/scale-status.js';
 import type { StatusPart } from '../../frappe/tree-status.js';
+import {
+  oneCondition,
+  webCondition,
+  webScale,
+  webScalingStatus,
+  type WebScale,
+} from '../../frappe/web-scaling.js';
 import { isKnownQueue, WORKER_COMPONENTS, workerGroups } from '../../frappe/worker.js';
 import {
   foreignScalers,
@@ -9,6 +16,7 @@ import {
   scaledToZero,
   scalingCondition,
   scalingStatus,
+  WEB,
   workerScale,
   type ForeignScalers,
   type WorkerChildren,
@@ -19,13 +27,13 @@ import { kedaObstacle, servesKeda } from '../../integrations/keda/autoscaling.js
 import type { ClusterReader, Observation } from '../../kit/kind.js';
 import { siteNames } from '../../kit/names.js';
 
-/** Who scales the site's own workers. */
+/** Who scales the site's own workers and web processes. */
 export interface SiteWorkloads {
   /** Whether the cluster serves KEDA's API. */
   readonly keda: boolean;
   /** The queues that only the operator scales from zero. */
   readonly scaledToZero: readonly string[];
-  /** The HorizontalPodAutoscalers of others that scale the site's workers. */
+  /** The HorizontalPodAutoscalers of others that scale them. */
   readonly foreignScalers: ForeignScalers;
 }
 
@@ -48,14 +56,15 @@ export function resolveWorkloads(
   const { namespace = 'default', name } = metadata;
   const keda = servesKeda(reader);
   const inputs = { bench, workloads: { keda } };
+  const names = siteNames(name);
   const workers = {
-    groups: workerGroups(bench.workers).map((group) => group.name),
-    deployment: siteNames(name).worker,
+    groups: [...workerGroups(bench.workers).map((group) => group.name), WEB],
+    deployment: (group: string) => (group === WEB ? names.gunicorn : names.worker(group)),
     wanted: (group: string) => siteWorkersWanted(site, inputs, group),
   };
   return {
     keda,
-    scaledToZero: scaledToZero(status?.workerScaling, status?.workers),
+    scaledToZero: scaledToZero(status?.workerScaling, status?.workers, status?.webScaling),
     foreignScalers:
       spec.workloads === 'Dedicated' ? foreignScalers(reader, namespace, workers) : {},
   };
@@ -99,7 +108,22 @@ export function siteWorkerScale(site: AppSite, inputs: ScaledInputs, queue: stri
   });
 }
 
-/** How the site's own workers scale, by its bench's settings. */
+/**
+ * Who decides about the number of pods with the site's own web processes: a number of the site ends its
+ * bench's scaling there, and scaling of the site the bench's number.
+ */
+export function siteWebScale({ spec }: AppSite, { bench, workloads }: ScaledInputs): WebScale {
+  const own = spec.componentReplicas?.gunicorn;
+  const inherited = own === undefined ? bench.webAutoscaling : undefined;
+  return webScale({
+    autoscaling: spec.webAutoscaling ?? inherited,
+    replicas: own ?? bench.componentReplicas.gunicorn,
+    scaledToZero: workloads.scaledToZero.includes(WEB),
+    foreign: workloads.foreignScalers[WEB],
+  });
+}
+
+/** How the site's own workers and web processes scale, by its bench's settings and its own. */
 export function evaluateScaling(observation: Observation<AppSite, ScaledInputs>): StatusPart {
   const { resource, inputs, child } = observation;
   const { bench, workloads } = inputs;
@@ -120,13 +144,19 @@ export function evaluateScaling(observation: Observation<AppSite, ScaledInputs>)
     .map(({ name }) => name)
     .filter((group) => siteWorkersWanted(resource, inputs, group).scaling?.enabled);
   const obstacle = kedaObstacle({ keda: workloads.keda, externalRedis: bench.redis.external });
+  const web = siteWebScale(resource, inputs);
+  const webScaling = webScalingStatus(observation, names.gunicorn, web);
   return {
-    conditions: scalingCondition(workers, obstacle, wanted),
+    conditions: oneCondition([
+      ...scalingCondition(workers, obstacle, wanted),
+      ...webCondition(observation, names.gunicorn, web),
+    ]),
     fields: {
       ...scaleStatus(observation, resource, names.gunicorn),
       workerScaling: scaling,
+      webScaling,
       workers: own,
     },
-    reconcileAgain: scaledToZero(scaling, own).join() !== workloads.scaledToZero.join(),
+    reconcileAgain: scaledToZero(scaling, own, webScaling).join() !== workloads.scaledToZero.join(),
   };
 }
