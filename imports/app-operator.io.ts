@@ -3711,6 +3711,13 @@ export interface AppSiteSpec {
   readonly aliases?: string[];
 
   /**
+   * Takes a site over that is in the folder `siteName` of the bench's volume and that no operator has made, with its files, its database and its keys: nothing is created, and without such a folder the site is refused. It needs `dbConfig.mode: external`. The database's password and the encryption key are those of its `site_config.json`; the administrator's password stays, unless `adminPasswordSecretRef` is given.
+   *
+   * @schema AppSiteSpec#adopt
+   */
+  readonly adopt?: boolean;
+
+  /**
    * Applications to install. By default all of the bench.
    *
    * @schema AppSiteSpec#apps
@@ -3863,6 +3870,7 @@ export function toJson_AppSiteSpec(obj: AppSiteSpec | undefined): Record<string,
     'domain': obj.domain,
     'publicProtocol': obj.publicProtocol,
     'aliases': obj.aliases?.map(y => y),
+    'adopt': obj.adopt,
     'apps': obj.apps?.map(y => toJson_AppSiteSpecApps(y)),
     'workloads': obj.workloads,
     'dbConfig': toJson_AppSiteSpecDbConfig(obj.dbConfig),
@@ -4004,7 +4012,7 @@ export interface AppSiteSpecDbConfig {
   readonly name?: string;
 
   /**
-   * Secret with the credentials of a prepared database: key `password`.
+   * Secret with the credentials of a prepared database: key `password`. Required but with `adopt`.
    *
    * @schema AppSiteSpecDbConfig#secretRef
    */
@@ -4838,7 +4846,7 @@ export enum AppSiteSpecDbConfigMode {
 }
 
 /**
- * Secret with the credentials of a prepared database: key `password`.
+ * Secret with the credentials of a prepared database: key `password`. Required but with `adopt`.
  *
  * @schema AppSiteSpecDbConfigSecretRef
  */

@@ -1,4 +1,5 @@
 import type { Command } from '../arguments/command.js';
+import { adopt } from './adopt/command.js';
 import { completion } from './completion/command.js';
 import { crds } from './crds/command.js';
 import { diff } from './diff/command.js';
@@ -15,6 +16,7 @@ export const COMMANDS: readonly Command[] = [
   diff,
   report,
   retained,
+  adopt,
   render,
   crds,
   install,

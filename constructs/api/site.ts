@@ -34,6 +34,8 @@ export type AppSite = Resource<AppSiteSpec, AppSiteStatus>;
 /** What the site should be.
  * @cel !has(self.webAutoscaling) || !self.webAutoscaling.enabled || !has(self.componentReplicas) || !has(self.componentReplicas.gunicorn) ;; webAutoscaling and componentReplicas.gunicorn both set the number of web processes: remove one of them, or set webAutoscaling.enabled to false
  * @cel self.siteName == oldSelf.siteName ;; siteName is immutable: it names the site's folder and is what requests are routed by
+ * @cel !has(self.adopt) || !self.adopt || self.dbConfig.mode == 'external' ;; adopt needs dbConfig.mode external: the site's database exists
+ * @cel self.dbConfig.mode != 'external' || has(self.dbConfig.secretRef) || (has(self.adopt) && self.adopt) ;; mode external needs dbConfig.secretRef, unless adopt is true
  * @cel !(self.siteName in ['assets', 'apps.txt', 'apps.json']) ;; siteName is the name of a file in the bench's sites folder
  * @cel self.benchRef.name == oldSelf.benchRef.name ;; benchRef.name is immutable: the site's files live on the volume of its bench  */
 export interface AppSiteSpec {
@@ -49,6 +51,8 @@ export interface AppSiteSpec {
    * @maxItems 50
    * @listType set */
   readonly aliases?: readonly DomainName[];
+  /** Takes a site over that is in the folder `siteName` of the bench's volume and that no operator has made, with its files, its database and its keys: nothing is created, and without such a folder the site is refused. It needs `dbConfig.mode: external`. The database's password and the encryption key are those of its `site_config.json`; the administrator's password stays, unless `adminPasswordSecretRef` is given. */
+  readonly adopt?: boolean;
   /** Applications to install. By default all of the bench.
    * @maxItems 100
    * @listType map
@@ -249,7 +253,7 @@ export interface SiteRestore {
  * @default {}
  * @cel self.mode == oldSelf.mode ;; mode is immutable: the data would stay behind
  * @cel (has(self.storage) && has(self.storage.existingClaim) ? self.storage.existingClaim : '') == (has(oldSelf.storage) && has(oldSelf.storage.existingClaim) ? oldSelf.storage.existingClaim : '') ;; storage.existingClaim cannot be added, changed or removed: the database would stay behind on the other volume
- * @cel self.mode != 'external' || (has(self.host) && has(self.name) && has(self.secretRef)) ;; mode external needs host, name and secretRef
+ * @cel self.mode != 'external' || (has(self.host) && has(self.name)) ;; mode external needs host and name
  * @cel self.mode == 'external' || !(has(self.host) || has(self.port) || has(self.name) || has(self.secretRef)) ;; host, port, name and secretRef belong to mode external
  * @cel !has(self.tls) || self.mode == 'external' || self.mode == 'dedicated' ;; tls belongs to modes external and dedicated: in other modes that of the bench counts
  * @cel !has(self.tls) || self.mode != 'external' || self.tls.mode == 'Require' || has(self.tls.caSecretRef) ;; mode external needs tls.caSecretRef with tls.mode VerifyFull or VerifyCA
@@ -269,7 +273,7 @@ export interface SiteDatabase {
    * @maxLength 63
    * @pattern ^[a-z_][a-z0-9_]*$ */
   readonly name?: string;
-  /** Secret with the credentials of a prepared database: key `password`. */
+  /** Secret with the credentials of a prepared database: key `password`. Required but with `adopt`. */
   readonly secretRef?: NameRef;
   /** Encrypts the connections to a prepared database or a dedicated server. In other modes that of the bench counts. */
   readonly tls?: DatabaseTls;

@@ -42,6 +42,7 @@ class Server(ABC):
     VERSION: ClassVar[str]
     DATA_BYTES: ClassVar[str]
     PATCH_LOG: ClassVar[str]
+    APP_VERSIONS: ClassVar[str]
     PASSWORD_VARIABLE: ClassVar[str]
     # Names of the client programs, and their arguments.
     CLIENTS: ClassVar[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]
@@ -174,6 +175,11 @@ class Server(ABC):
     def patch_log(self) -> list[tuple[str, int]]:
         """The framework's log: patches, and whether each failed and was skipped."""
         return [(str(patch), int(skipped or 0)) for patch, skipped in self.rows(self.PATCH_LOG)]
+
+    def app_versions(self) -> dict[str, str]:
+        """The framework's record of the installed apps, and of the code that migrated them last."""
+        rows = self.rows(self.APP_VERSIONS)
+        return {str(app): str(version or "") for app, version in rows}
 
     def try_query(self, connection: Connection, statement: str, *arguments: object) -> None:
         """Runs an optional statement, which a managed server may not permit."""

@@ -51,6 +51,7 @@ class MariaDB(Server):
         "WHERE TABLE_SCHEMA = DATABASE()"
     )
     PATCH_LOG = "SELECT patch, skipped FROM `tabPatch Log`"
+    APP_VERSIONS = "SELECT app_name, app_version FROM `tabInstalled Application` ORDER BY idx"
     PASSWORD_VARIABLE = "MYSQL_PWD"
     LOGIN = ("--no-defaults", "--host={host}", "--port={port}", "--protocol=tcp", "--user={user}")
     CLIENTS: ClassVar = {

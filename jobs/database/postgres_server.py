@@ -47,6 +47,7 @@ class Postgres(Server):
         "WHERE c.oid >= 16384 AND c.relkind IN ('r', 'm')"
     )
     PATCH_LOG = 'SELECT patch, skipped FROM "tabPatch Log"'
+    APP_VERSIONS = 'SELECT app_name, app_version FROM "tabInstalled Application" ORDER BY idx'
     PASSWORD_VARIABLE = "PGPASSWORD"
     LOGIN = ("--host={host}", "--port={port}", "--username={user}", "--no-password")
     CLIENTS: ClassVar = {

@@ -10,12 +10,14 @@ from site_creation import check_database_is_free
 from site_database import check_recorded_server
 from site_records import read_site_config
 from site_restore import Restore
-from site_state import is_begun_in_database, is_incomplete, update_site_config
+from site_state import check_owner, is_begun_in_database, is_incomplete, update_site_config
 from site_upgrade import CLOSED_KEYS, Upgrade
 
 
 def check_encryption_key(settings: InitSettings, config: Mapping[str, Any]) -> None:
     """The site's key never changes: stored passwords cannot be decrypted with another one."""
+    if settings.adopt:
+        return  # the site keeps its own key, which no Secret has
     key = config.get("encryption_key")
     # Earlier releases wrote the line break at the end of the Secret's value, which the key ignores.
     if key and key.strip() != settings.encryption_key and not Restore(settings).is_known_key(key):
@@ -23,6 +25,56 @@ def check_encryption_key(settings: InitSettings, config: Mapping[str, Any]) -> N
             "EncryptionKeyMismatch",
             f"the encryption key of {settings.site_name} is not the Secret's; put the site's key "
             "into the Secret",
+        )
+
+
+def check_database_name(settings: InitSettings, config: Mapping[str, Any]) -> None:
+    if config["db_name"] != settings.db_name:
+        raise JobError(
+            "DatabaseNameMismatch",
+            f"{settings.site_name} uses the database {config['db_name']}, not {settings.db_name}; "
+            "nothing was touched",
+        )
+
+
+def check_adoption(settings: InitSettings) -> None:
+    """What was not made by the operator is taken over where the spec asks for it, never created.
+
+    Only reads. Files and database of another AppSite are refused by their owner before.
+    """
+    site, name = settings.site, settings.site_name
+    config = read_site_config(site)
+    if not settings.adopt:
+        if config.get("db_name") and not is_incomplete(site) and not check_owner(site, settings.owner):
+            raise JobError(
+                "SiteOwnedByOther",
+                f"the folder of {name} has a site that the operator has not made; to take it over, "
+                "set spec.adopt; nothing was touched",
+            )
+        return
+    if not config.get("db_name"):
+        raise JobError(
+            "SiteMissing",
+            f"spec.adopt is true, but {site} has no site_config.json with a database: there is "
+            "nothing to take over, and nothing was created",
+        )
+    if is_incomplete(site):
+        raise JobError(
+            "SiteIncomplete",
+            f"{name} is being created by the operator: spec.adopt is for a site that exists; "
+            "remove it",
+        )
+    check_database_name(settings, config)
+    if config.get("db_user", settings.db_user) != settings.db_user:
+        raise JobError(
+            "DatabaseUserUnsupported",
+            f"the database's user of {name} is {config['db_user']}: it needs the name of the "
+            f"database ({settings.db_name}); nothing was touched",
+        )
+    if not settings.db_password:
+        raise JobError(
+            "SiteIncomplete",
+            f"{site}/site_config.json has no db_password: add it, or set spec.dbConfig.secretRef",
         )
 
 
@@ -36,12 +88,7 @@ def check_complete(settings: InitSettings, database: Server) -> dict[str, Any]:
             f"{settings.site} has no site_config.json with a database, and the operator has not "
             "created it",
         )
-    if config["db_name"] != settings.db_name:
-        raise JobError(
-            "DatabaseNameMismatch",
-            f"{name} uses the database {config['db_name']}, not {settings.db_name}; "
-            "nothing was touched",
-        )
+    check_database_name(settings, config)
     check_encryption_key(settings, config)
     if settings.has_root and not database.exists():
         raise JobError(

@@ -12,6 +12,9 @@ Environment
   DB_TLS_MODE, DB_TLS_CA_DIR, DB_TLS_CLIENT_DIR: see database_tls.py; absent: nothing is encrypted
   SITE_CONFIG      JSON object of further site_config.json keys; null deletes a key
   IMAGE            optional: names the image; a change migrates, like a change of the apps' code
+  ADOPT            1: the site exists, and the operator has not made it: it is taken over with its
+                   files, its database and its keys, and never created. Then DB_PASSWORD (by default
+                   that of site_config.json) and ADMIN_PASSWORD (by default not set) are optional
   KEEP_CLOSED      1: site_reopen.py opens the site after a migration, when no pod of the site runs
                    the previous image
   WAIT_SECONDS     for the database and Redis (120)
@@ -43,7 +46,7 @@ from app_installation import install_missing_apps
 from database_admin_client import AccessDenied, DatabaseNotFound
 from database_admin_start import start_administrator_of_earlier_pod
 from database_server import Server
-from existing_site import check_complete, wanted_config
+from existing_site import check_adoption, check_complete, wanted_config
 from framework_programs import LOST_CONNECTION, ProgramFailed
 from image_apps import Versions, apps_of_image, check_in_image, check_restorable, check_wanted
 from image_patches import record_patches
@@ -105,12 +108,15 @@ def converge(
 
 
 def set_admin_password(settings: InitSettings) -> None:
+    if not settings.admin_password:
+        return
     if run_step(settings, "admin-password", "AdminPasswordFailed"):
         log("set the Administrator's password")
 
 
 def enable_scheduler(settings: InitSettings, facts: SiteFacts) -> None:
-    if not facts["scheduler"]:
+    # A site that is taken over keeps its setting: it may be a copy that must not send mails.
+    if not facts["scheduler"] and not settings.adopt:
         run_step(settings, "enable-scheduler", "SchedulerFailed")
         log("enabled the scheduler")
 
@@ -136,6 +142,7 @@ def main() -> dict[str, Any]:
     versions = apps_of_image(settings.bench)
     with exclusive_site_lock(settings), reopen_on_error(settings):
         check_wanted(versions, settings.apps)
+        check_adoption(settings)
         database = database_server(settings)
         database.wait()
         wait_for_redis(settings.sites, settings.wait_seconds)

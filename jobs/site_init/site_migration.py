@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from database_server import Server
 from framework_cache import delete_asset_manifest, delete_site_keys
-from image_apps import Versions, check_upgradable, code_record, major_of
+from image_apps import Versions, check_upgradable, code_record, major_of, version_number
 from init_settings import InitSettings
 from job_environment import number_env
 from job_result import JobError, log, set_termination_message
@@ -12,6 +13,7 @@ from redis_servers import redis_unreachable
 from site_programs import SiteFacts, read_site, run_bench
 from site_queues import SiteQueues
 from site_records import read_common_config, read_marker
+from site_state import update_marker
 from site_upgrade import Upgrade
 from version_checks import check_major_version
 
@@ -44,6 +46,8 @@ def migrate(settings: InitSettings, upgrade: Upgrade, versions: Versions) -> Sit
     if upgrade.must_restore(settings.image):
         load_backup(settings, upgrade)
     code = read_marker(settings.site).get("code", {})
+    if not code and settings.adopt:
+        code = adopted_code(settings, upgrade.database, versions)
     recorded = [app for app in code if app != "image"]
     apps = recorded or read_site(settings)["apps"]
     current = code_record(settings.bench, versions, apps)
@@ -71,6 +75,23 @@ def migrate(settings: InitSettings, upgrade: Upgrade, versions: Versions) -> Sit
     code = code_record(settings.bench, versions, facts["apps"])
     upgrade.record({"changed": None, "migrated": True}, code=code)
     return facts
+
+
+def adopted_code(settings: InitSettings, database: Server, versions: Versions) -> Versions:
+    """The code of a site's data that the operator takes over, as the database tells.
+
+    The image's code, which is recorded, where the versions are equal: then nothing is migrated.
+    """
+    recorded = database.app_versions()
+    if not recorded or any(
+        app not in versions or version_number(versions[app]) != version_number(version)
+        for app, version in recorded.items()
+    ):
+        return recorded
+    code = code_record(settings.bench, versions, recorded)
+    update_marker(settings.site, {"code": code})
+    log(f"took {settings.site_name} over")
+    return code
 
 
 def load_backup(settings: InitSettings, upgrade: Upgrade) -> None:

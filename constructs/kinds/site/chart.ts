@@ -92,7 +92,7 @@ export class SiteChart extends Chart {
         keys: { password: 'password' },
       });
     }
-    if (database.mode !== 'external') {
+    if (database.mode !== 'external' && database.password) {
       const operator = this.databaseOperator;
       new GeneratedSecret(scope, 'database-password', {
         ...common,
@@ -126,7 +126,7 @@ export class SiteChart extends Chart {
     const { database } = data;
     const name = siteNames(site.metadata.name).database;
     const labels = dataLabels(site, 'database');
-    if (bench.operatorServer) {
+    if (bench.operatorServer && database.password) {
       this.databaseOperator?.addDatabase({
         chart: this,
         foundation,

@@ -27,7 +27,8 @@ export interface SiteData extends SiteSecrets {
 }
 
 interface SiteSecrets {
-  readonly adminPassword: { readonly secret: string; readonly version: string };
+  /** undefined where a site that is taken over keeps its password. */
+  readonly adminPassword: { readonly secret: string; readonly version: string } | undefined;
   /** Whether the operator generates that Secret: a user has neither named nor created one. */
   readonly generatesPassword: boolean;
   /** Version of the Secret of a prepared database. */
@@ -83,20 +84,20 @@ function resolveSecrets(
     requireSecret({ namespace, name, path }, reader);
   const external = spec.dbConfig.mode === 'external';
   const admin = adminPassword({ metadata, spec }, reader);
-  const databaseVersion = external
-    ? version(database.password.secret, 'spec.dbConfig.secretRef.name')
-    : '';
+  const { password } = database;
+  const databaseVersion =
+    external && password ? version(password.secret, 'spec.dbConfig.secretRef.name') : '';
   const others = [...(external ? [] : [names.databaseSecret]), names.encryptionKey].map((name) => ({
     name,
     id: reader.generated(namespace, name, valuesIdOf),
   }));
   const generated = [
-    ...(admin.generated ? [{ name: names.adminPassword, id: admin.id }] : []),
+    ...(admin?.generated ? [{ name: names.adminPassword, id: admin.id }] : []),
     ...others,
   ];
   return {
-    adminPassword: { secret: admin.secret, version: admin.version },
-    generatesPassword: admin.generated,
+    adminPassword: admin && { secret: admin.secret, version: admin.version },
+    generatesPassword: admin?.generated ?? false,
     databaseVersion,
     generated: generated.map(({ id = '' }) => id),
     missing: generated.find(({ id }) => id === undefined)?.name,
@@ -119,7 +120,7 @@ interface AdminPassword {
 function adminPassword(
   { metadata, spec }: Pick<AppSite, 'metadata' | 'spec'>,
   reader: ClusterReader,
-): AdminPassword {
+): AdminPassword | undefined {
   const { namespace = 'default', name } = metadata;
   const reference = spec.adminPasswordSecretRef?.name;
   if (reference !== undefined) {
@@ -127,6 +128,7 @@ function adminPassword(
     const version = requireSecret({ namespace, name: reference, path }, reader);
     return { secret: reference, version, generated: false, id: undefined };
   }
+  if (spec.adopt) return undefined;
   const secret = siteNames(name).adminPassword;
   const found = reader.generated(namespace, secret, namedSecretOf);
   if (!found) return { secret, version: '', generated: true, id: undefined };

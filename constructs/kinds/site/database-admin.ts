@@ -45,7 +45,9 @@ export function databaseAdmin(
         command: jobCommand('database_admin.py'),
         env: [
           ...identity(site, database),
-          ...(work === 'Create' ? [secretEnv('DB_PASSWORD', database.password)] : []),
+          ...(work === 'Create' && database.password
+            ? [secretEnv('DB_PASSWORD', database.password)]
+            : []),
           ...rootEnv(server),
           ...tls.env,
           SOCKET,

@@ -11,23 +11,27 @@ export interface SiteDatabasePlan {
   readonly server: DatabaseServer;
   /** Name of the database and of its user: version-15 wants them to be the same. */
   readonly name: string;
-  readonly password: SecretKey;
+  /** undefined where the site's own configuration has it. */
+  readonly password: SecretKey | undefined;
 }
 
 /** Decides about a site's database. The bench is known to have a server for its mode. */
 export function databasePlan(site: AppSite, bench: BenchModel): SiteDatabasePlan {
-  const { mode, secretRef, name } = site.spec.dbConfig;
-  const names = siteNames(site.metadata.name);
+  const { mode, name } = site.spec.dbConfig;
   return {
     mode,
     name:
       (mode === 'external' ? name : undefined) ?? databaseName(bench.namespace, site.metadata.name),
-    password: {
-      secret: (mode === 'external' ? secretRef?.name : undefined) ?? names.databaseSecret,
-      key: 'password',
-    },
+    password: passwordOf(site),
     server: SERVERS[mode](site, bench),
   };
+}
+
+/** The Secret of a prepared database is the user's. */
+function passwordOf({ metadata, spec }: AppSite): SecretKey | undefined {
+  const { mode, secretRef } = spec.dbConfig;
+  const secret = mode === 'external' ? secretRef?.name : siteNames(metadata.name).databaseSecret;
+  return secret === undefined ? undefined : { secret, key: 'password' };
 }
 
 /** A mode for which the bench has no server. */

@@ -42,7 +42,7 @@ export class SiteInit extends Construct {
   constructor(scope: Construct, id: string, { site, inputs }: SiteInitProps) {
     super(scope, id);
     const { bench, data } = inputs;
-    const { database } = data;
+    const { database, adminPassword } = data;
     const names = siteNames(site.metadata.name);
     const config = siteConfig(site, inputs);
     const image = bench.image.reference;
@@ -68,14 +68,17 @@ export class SiteInit extends Construct {
         env: [
           ...identity(site, database),
           ...tls.env,
+          ...(site.spec.adopt ? [{ name: 'ADOPT', value: '1' }] : []),
           { name: 'IMAGE', value: image },
           { name: 'SITE_APPS', value: JSON.stringify(inputs.apps) },
           { name: 'SITE_CONFIG', value: JSON.stringify(config) },
           // The site's pods of the previous image must have terminated first.
           ...(inputs.upgrade?.started ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
-          secretEnv('DB_PASSWORD', database.password),
+          ...(database.password ? [secretEnv('DB_PASSWORD', database.password)] : []),
           ...admin.env,
-          secretEnv('ADMIN_PASSWORD', { secret: data.adminPassword.secret, key: 'password' }),
+          ...(adminPassword
+            ? [secretEnv('ADMIN_PASSWORD', { secret: adminPassword.secret, key: 'password' })]
+            : []),
           secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
           ...restoreEnv(site, data.restore),
           ...(jobsWait ? [{ name: 'JOBS_WAIT_SECONDS', value: String(jobsWait) }] : []),
@@ -107,9 +110,10 @@ export function initRun(site: AppSite, inputs: SiteInitInputs): string {
     ...data.databaseTlsVersions,
     data.redisVersion,
     siteConfig(site, inputs),
-    data.adminPassword,
+    data.adminPassword ?? 'kept',
     data.generated,
     ...restoreRun(data.restore),
+    ...(site.spec.adopt ? ['adopt'] : []),
     ...(inputs.runAgain === undefined ? [] : [{ runAgain: inputs.runAgain }]),
   ]);
 }

@@ -54,6 +54,11 @@ export const spec: Schema = {
       },
       'x-kubernetes-list-type': 'set',
     },
+    adopt: {
+      type: 'boolean',
+      description:
+        "Takes a site over that is in the folder `siteName` of the bench's volume and that no operator has made, with its files, its database and its keys: nothing is created, and without such a folder the site is refused. It needs `dbConfig.mode: external`. The database's password and the encryption key are those of its `site_config.json`; the administrator's password stays, unless `adminPasswordSecretRef` is given.",
+    },
     apps: {
       type: 'array',
       description: 'Applications to install. By default all of the bench.',
@@ -124,7 +129,8 @@ export const spec: Schema = {
         },
         secretRef: {
           type: 'object',
-          description: 'Secret with the credentials of a prepared database: key `password`.',
+          description:
+            'Secret with the credentials of a prepared database: key `password`. Required but with `adopt`.',
           required: ['name'],
           properties: {
             name: {
@@ -329,8 +335,8 @@ export const spec: Schema = {
             'storage.existingClaim cannot be added, changed or removed: the database would stay behind on the other volume',
         },
         {
-          rule: "self.mode != 'external' || (has(self.host) && has(self.name) && has(self.secretRef))",
-          message: 'mode external needs host, name and secretRef',
+          rule: "self.mode != 'external' || (has(self.host) && has(self.name))",
+          message: 'mode external needs host and name',
         },
         {
           rule: "self.mode == 'external' || !(has(self.host) || has(self.port) || has(self.name) || has(self.secretRef))",
@@ -2228,6 +2234,14 @@ export const spec: Schema = {
       rule: 'self.siteName == oldSelf.siteName',
       message:
         "siteName is immutable: it names the site's folder and is what requests are routed by",
+    },
+    {
+      rule: "!has(self.adopt) || !self.adopt || self.dbConfig.mode == 'external'",
+      message: "adopt needs dbConfig.mode external: the site's database exists",
+    },
+    {
+      rule: "self.dbConfig.mode != 'external' || has(self.dbConfig.secretRef) || (has(self.adopt) && self.adopt)",
+      message: 'mode external needs dbConfig.secretRef, unless adopt is true',
     },
     {
       rule: "!(self.siteName in ['assets', 'apps.txt', 'apps.json'])",
