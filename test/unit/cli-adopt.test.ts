@@ -70,11 +70,13 @@ interface Options {
   readonly modes?: readonly string[] | undefined;
   readonly data?: string;
   readonly jobs?: readonly object[];
+  readonly image?: string;
 }
 
 /** An API server that has one release. */
 function cluster(options: Options = {}) {
   const { config = SHOP, chart = 'erpnext', status = 'deployed' } = options;
+  const { image = 'registry.example.com/erp:v15.44.2' } = options;
   const metadata = { name: chart, version: '8.0.75', appVersion: 'v16.32.3' };
   const release = { version: 3, config, chart: { metadata, values: DEFAULTS } };
   const packed = gzipSync(JSON.stringify(release)).toString('base64');
@@ -90,7 +92,7 @@ function cluster(options: Options = {}) {
     metadata: { name: `erp-erpnext-${part}`, labels: { 'helm.sh/chart': 'erpnext-8.0.75' } },
     spec: {
       replicas,
-      template: { spec: { containers: [{ image: 'registry.example.com/erp:v15.44.2' }] } },
+      template: { spec: { containers: [{ image }] } },
     },
   });
   const LIST = { apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '1' } };
@@ -257,7 +259,12 @@ suite('adopt refuses', () => {
     [
       'no site',
       () => adopt({ config: noSites }),
-      /^the release does not tell its sites: name each folder of its volume with --site HOST$/,
+      /^the release does not tell its sites: name them with --site HOST=DATABASE; this prints them: kubectl -n shop exec deployment\/erp-erpnext-gunicorn -- /,
+    ],
+    [
+      'a database that version 16 has named',
+      () => adopt({ image: 'r/erp:v16.32.3' }),
+      /^from version 16 on databases have random names: add that of blog\.example\.com with /,
     ],
     [
       'a site in capitals',

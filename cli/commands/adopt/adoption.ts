@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { CliError, UsageError } from '../../arguments/errors.js';
-import { benchOf, fullName, serversOf, type Servers } from './bench.js';
+import { benchOf, frameworkVersion, fullName, serversOf, type Servers } from './bench.js';
+import { listCommandOf } from './commands.js';
 import { noteOn } from './notes.js';
 import type { Live, Release } from './release.js';
 import { siteObjects, sitesOf, type FoundSite } from './sites.js';
@@ -44,7 +45,6 @@ export async function adoptionOf(inputs: AdoptionInputs): Promise<Adoption> {
   const bench = benchName(inputs);
   const claim = claimOf(release, values);
   const servers = serversOf(release, values);
-  const sites = sitesOf(values, live, inputs.named);
   const modes = await inputs.accessModes(claim);
   const accessMode = MODES.find((mode) => modes.includes(mode));
   if (accessMode === undefined) {
@@ -53,8 +53,12 @@ export async function adoptionOf(inputs: AdoptionInputs): Promise<Adoption> {
     );
   }
   const image = imageOf(values, live);
+  const version = frameworkVersion(image.tag, release.chart.appVersion);
+  const knowsDatabases = /^version-1[45]$/.test(version);
+  const listCommand = listCommandOf(release, fullName(release, values));
+  const sites = sitesOf({ values, live, named: inputs.named, listCommand, knowsDatabases });
   const apps = [...new Set(sites.flatMap((site) => site.apps))];
-  const props = { name: bench, release, values, servers, image, apps };
+  const props = { name: bench, release, values, servers, image, version, apps };
   const objects = {
     bench: benchOf({ ...props, claim: { name: claim, accessMode } }),
     sites: siteObjects(sites, { release, bench, values, servers }),

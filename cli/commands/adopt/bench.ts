@@ -154,6 +154,7 @@ export interface BenchProps {
   readonly values: Values;
   readonly servers: Servers;
   readonly image: { readonly repository: string; readonly tag: string };
+  readonly version: string;
   readonly claim: { readonly name: string; readonly accessMode: string };
   readonly apps: readonly string[];
 }
@@ -161,7 +162,7 @@ export interface BenchProps {
 export function benchOf(props: BenchProps): KubeObject {
   const { name, release, values, servers, image, claim } = props;
   const spec = {
-    frameworkVersion: frameworkVersion(image.tag, release.chart.appVersion),
+    frameworkVersion: props.version,
     apps: props.apps.map((app) => ({ name: app })),
     image: { ...image, ...pullSettings(values) },
     storage: { existingClaim: claim.name, accessMode: claim.accessMode },
@@ -192,7 +193,7 @@ export function benchOf(props: BenchProps): KubeObject {
 export const API_VERSION = 'app-operator.io/v1alpha1';
 
 /** `v16.32.3`, `version-16`, `16.1` → `version-16`; of another tag, that of the chart counts. */
-function frameworkVersion(tag: string, appVersion: string): string {
+export function frameworkVersion(tag: string, appVersion: string): string {
   const [, major] = /^(?:v|version-)?(\d{2})\b/.exec(tag) ?? /^v?(\d{2})\b/.exec(appVersion) ?? [];
   return tag === 'develop' || major === undefined ? 'develop' : `version-${major}`;
 }

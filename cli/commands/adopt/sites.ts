@@ -20,12 +20,20 @@ const DATABASE = /^[a-z_][a-z0-9_]{0,62}$/;
 /** Where the images of frappe_docker have the sites. */
 const SITES = '/home/frappe/frappe-bench/sites';
 
-/** @param named the values of `--site` @throws UsageError, CliError */
-export function sitesOf(
-  values: Values,
-  live: Live,
-  named: readonly string[],
-): readonly FoundSite[] {
+export interface SitesInputs {
+  readonly values: Values;
+  readonly live: Live;
+  /** The values of `--site`. */
+  readonly named: readonly string[];
+  /** What prints the values of `--site` for all sites of the volume. */
+  readonly listCommand: string;
+  /** Whether the framework gives databases names that follow from those of the sites. */
+  readonly knowsDatabases: boolean;
+}
+
+/** @throws UsageError, CliError */
+export function sitesOf(inputs: SitesInputs): readonly FoundSite[] {
+  const { values, live, named, listCommand } = inputs;
   const created = [...createdByValues(values), ...live.created];
   const hosts = routedHosts(values);
   const header = values.text('nginx.environment.frappeSiteNameHeader');
@@ -35,7 +43,7 @@ export function sitesOf(
   const names = given.length > 0 ? given.map(({ host }) => host) : found(created, hosts, fixed);
   if (names.length === 0) {
     throw new CliError(
-      'the release does not tell its sites: name each folder of its volume with --site HOST',
+      `the release does not tell its sites: name them with --site HOST=DATABASE; this prints them: ${listCommand}`,
     );
   }
   return names.map((host, index) => {
@@ -44,10 +52,16 @@ export function sitesOf(
         `site ${JSON.stringify(host)} is no lower-case DNS name: name the sites with --site HOST`,
       );
     }
+    const database = given[index]?.database;
+    if (database === undefined && !inputs.knowsDatabases) {
+      throw new CliError(
+        `from version 16 on databases have random names: add that of ${host} with --site HOST=DATABASE; this prints all: ${listCommand}`,
+      );
+    }
     const apps = created.filter(({ site }) => site === host).flatMap((one) => one.apps);
     return {
       host,
-      database: given[index]?.database ?? databaseOf(host),
+      database: database ?? databaseOf(host),
       aliases: host === fixed ? hosts.filter((other) => other !== host) : [],
       apps: [...new Set(['frappe', ...apps])],
     };
@@ -113,7 +127,7 @@ function routedHosts(values: Values): readonly string[] {
   return [...new Set([...hosts, ...routes])].filter(Boolean);
 }
 
-/** As the framework names it from version 14 on, where no name was chosen. */
+/** As versions 14 and 15 name it, where no name was chosen. */
 export function databaseOf(host: string): string {
   return `_${createHash('sha1').update(`${SITES}/${host}`).digest('hex').slice(0, 16)}`;
 }
