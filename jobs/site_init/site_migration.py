@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from database_server import Server
 from framework_cache import delete_asset_manifest, delete_site_keys
 from image_apps import Versions, check_upgradable, code_record, major_of, version_number
+from image_patches import patches_of, without_tag
 from init_settings import InitSettings
 from job_environment import number_env
 from job_result import JobError, log, set_termination_message
@@ -80,15 +81,20 @@ def migrate(settings: InitSettings, upgrade: Upgrade, versions: Versions) -> Sit
 def adopted_code(settings: InitSettings, database: Server, versions: Versions) -> Versions:
     """The code of a site's data that the operator takes over, as the database tells.
 
-    The image's code, which is recorded, where the versions are equal: then nothing is migrated.
+    It is the image's code, which is then recorded, where nothing has to be migrated. The framework
+    records no versions before a site's first migration: then no patch may be missing.
     """
     recorded = database.app_versions()
-    if not recorded or any(
-        app not in versions or version_number(versions[app]) != version_number(version)
-        for app, version in recorded.items()
-    ):
+    apps = list(recorded) or read_site(settings)["apps"]
+    is_current = all(app in versions for app in apps) and (
+        all(version_number(versions[app]) == version_number(recorded[app]) for app in apps)
+        if recorded
+        else set(patches_of(settings.bench, apps))
+        <= {without_tag(patch) for patch, _ in database.patch_log()}
+    )
+    if not is_current:
         return recorded
-    code = code_record(settings.bench, versions, recorded)
+    code = code_record(settings.bench, versions, apps)
     update_marker(settings.site, {"code": code})
     log(f"took {settings.site_name} over")
     return code

@@ -150,7 +150,7 @@ suite('adopt prints', () => {
     const names = readFileSync(`${ROOT}test/unit/frappe-chart-values.txt`, 'utf8')
       .trim()
       .split('\n');
-    const unknown = names.slice(1).filter((name) => /^unknown/.test(noteOn(name).instead));
+    const unknown = names.slice(1).filter((name) => noteOn(name).instead.startsWith('unknown'));
     // What a field takes, whatever the value.
     const inFields =
       /^(image|dbHost|dbPort|dbRoot|dbExisting|externalRedis|imagePullSecrets|ingress|nginx\.environment|.*\.(replicaCount|resources|nodeSelector|tolerations|affinity|podAnnotations|envVars)$)/;
@@ -163,7 +163,7 @@ suite('adopt prints', () => {
     // hashlib.sha1(b'/home/frappe/frappe-bench/sites/shop.example.com').hexdigest()[:16]
     assert.equal(databaseOf('shop.example.com'), '_2e09560bce9211c3');
   });
-  test('sites that a Job of the chart has made, and those that the user names', async () => {
+  test('sites of a Job of the chart, or of --site', async () => {
     const args = [
       'set -x; bench_output=$(bench new-site ${SITE_NAME} --db-type=x --install-app=erpnext --install-app=hrms | tee /dev/stderr);',
     ];
@@ -227,7 +227,7 @@ suite('adopt refuses', () => {
     ],
     [
       'a missing release',
-      () => readRelease(cluster() as never, 'shop', 'other'),
+      () => readRelease(cluster(), 'shop', 'other'),
       /^no Helm release "other" in namespace shop; there: erp$/,
     ],
     [
