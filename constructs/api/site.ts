@@ -35,7 +35,7 @@ export type AppSite = Resource<AppSiteSpec, AppSiteStatus>;
  * @cel !has(self.webAutoscaling) || !self.webAutoscaling.enabled || !has(self.componentReplicas) || !has(self.componentReplicas.gunicorn) ;; webAutoscaling and componentReplicas.gunicorn both set the number of web processes: remove one of them, or set webAutoscaling.enabled to false
  * @cel self.siteName == oldSelf.siteName ;; siteName is immutable: it names the site's folder and is what requests are routed by
  * @cel !has(self.adopt) || !self.adopt || self.dbConfig.mode == 'external' ;; adopt needs dbConfig.mode external: the site's database exists
- * @cel self.dbConfig.mode != 'external' || has(self.dbConfig.secretRef) || (has(self.adopt) && self.adopt) ;; mode external needs dbConfig.secretRef, unless adopt is true
+ * @cel self.dbConfig.mode != 'external' || !has(self.dbConfig.name) || has(self.dbConfig.secretRef) || (has(self.adopt) && self.adopt) ;; mode external needs dbConfig.secretRef, unless adopt is true
  * @cel !(self.siteName in ['assets', 'apps.txt', 'apps.json']) ;; siteName is the name of a file in the bench's sites folder
  * @cel self.benchRef.name == oldSelf.benchRef.name ;; benchRef.name is immutable: the site's files live on the volume of its bench  */
 export interface AppSiteSpec {

@@ -47,7 +47,7 @@ def check_adoption(settings: InitSettings) -> None:
     if not settings.adopt:
         if config.get("db_name") and not is_incomplete(site) and not check_owner(site, settings.owner):
             raise JobError(
-                "SiteOwnedByOther",
+                "SiteNotOwned",
                 f"the folder of {name} has a site that the operator has not made; to take it over, "
                 "set spec.adopt; nothing was touched",
             )

@@ -129,7 +129,7 @@ describeOnServers('site_init.py with ADOPT', (servers) => {
       [
         (site) =>
           site.with({ ...ADOPT, ADOPT: '', DB_PASSWORD: 'site "quoted\' pw', ADMIN_PASSWORD: 'x' }),
-        /^app-operator: SiteOwnedByOther: the folder of \S+ has a site that the operator has not made; /,
+        /^app-operator: SiteNotOwned: the folder of \S+ has a site that the operator has not made; /,
       ],
       [
         changed({ db_name: 'of_others' }),

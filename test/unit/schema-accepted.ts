@@ -151,6 +151,10 @@ export const ACCEPTED: readonly Accepted[] = [
     aSite({ dbConfig: { mode: 'external', host: 'db', name: 'shop', secretRef: { name: 's' } } }),
   ],
   [
+    'a site that is taken over',
+    aSite({ adopt: true, dbConfig: { mode: 'external', host: 'db', name: '_2e09560bce9211c3' } }),
+  ],
+  [
     'a site with a server of its own',
     aSite({ dbConfig: { mode: 'dedicated', storage: { size: '5Gi' } } }),
   ],

@@ -605,6 +605,23 @@ export const REFUSED_SITES: readonly Refused[] = [
   ['a name that is too long', aSite({}, 'a'.repeat(46)), 'metadata.name'],
   ['a name with a digit in front', aSite({}, '0shop'), 'metadata.name'],
   ['unknown workloads', aSite({ workloads: 'dedicated' }), 'spec.workloads'],
+  ['adopt that is text', aSite({ adopt: 'yes' }), 'spec.adopt'],
+  ['adopt in mode shared', aSite({ adopt: true }), 'spec'],
+  [
+    'adopt with a dedicated server',
+    aSite({ adopt: true, dbConfig: { mode: 'dedicated' } }),
+    'spec',
+  ],
+  [
+    'adopt without the name of the database',
+    aSite({ adopt: true, dbConfig: { mode: 'external', host: 'h' } }),
+    'spec.dbConfig',
+  ],
+  [
+    'an external database without a Secret',
+    siteDb({ mode: 'external', host: 'h', name: 'n' }),
+    'spec',
+  ],
   ['an external database without anything', siteDb({ mode: 'external' }), 'spec.dbConfig'],
   ['a host in mode shared', siteDb({ host: 'db' }), 'spec.dbConfig'],
   ['TLS in mode shared', siteDb({ tls: { mode: 'Require' } }), 'spec.dbConfig'],

@@ -178,7 +178,6 @@ export function benchOf(props: BenchProps): KubeObject {
     ...given('proxy', proxyOf(values)),
     ...given('componentReplicas', byComponent(replicasOf, values)),
     ...given('componentResources', byComponent(resourcesOf, values)),
-    ...given('workerAutoscaling', autoscalingOf(values)),
     ...given('componentPodTemplates', byComponent(templateOf, values)),
   };
   const { namespace } = release;
@@ -256,11 +255,13 @@ function byComponent(
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
+/** With the chart's autoscaling, at least the least of it: KEDA scales no bench with an external Redis. */
 function replicasOf(values: Values, part: string, component: Component): number | undefined {
-  const path = `${part}.replicaCount`;
+  const scales = values.isOn(`${part}.autoscaling.enabled`);
+  const path = scales ? `${part}.autoscaling.minReplicas` : `${part}.replicaCount`;
   values.note(path, `AppBench spec.componentReplicas.${component}`);
   const count = values.get(path);
-  if (!values.isSet(path) || typeof count !== 'number') return undefined;
+  if (!(scales || values.isSet(path)) || typeof count !== 'number') return undefined;
   return component === 'scheduler' ? Math.min(count, 1) : count;
 }
 
@@ -271,23 +272,6 @@ function resourcesOf(values: Values, part: string, component: Component): unknow
   if (!isMap(resources) || Object.keys(resources).length === 0) return undefined;
   const { requests, limits } = resources;
   return { ...given('requests', requests), ...given('limits', limits) };
-}
-
-function autoscalingOf(values: Values): object {
-  const queues = { default: 'worker.default', short: 'worker.short', long: 'worker.long' };
-  const entries = Object.entries(queues).flatMap(([queue, part]) => {
-    const path = (name: string): string => `${part}.autoscaling.${name}`;
-    if (!values.isOn(path('enabled'))) return [];
-    note(
-      values,
-      [path('enabled'), path('minReplicas'), path('maxReplicas')],
-      `AppBench spec.workerAutoscaling.${queue}, by KEDA`,
-    );
-    const [min, max] = [values.get(path('minReplicas')), values.get(path('maxReplicas'))];
-    const numbers = { ...given('minReplicas', min), ...given('maxReplicas', max) };
-    return [[queue, { enabled: true, ...numbers }] as const];
-  });
-  return Object.fromEntries(entries);
 }
 
 const POD_FIELDS = ['nodeSelector', 'tolerations', 'affinity'] as const;

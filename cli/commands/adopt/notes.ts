@@ -43,7 +43,7 @@ const NOTES: readonly Note[] = [
   lost('worker.gunicorn.args', 'AppBench spec.gunicorn has workers, threads and timeout'),
   lost('worker.gunicorn.autoscaling', 'docs/autoscaling.md: a HorizontalPodAutoscaler of yours'),
   lost('*.autoscaling', 'AppBench spec.componentReplicas: a fixed number'),
-  lost('worker.*.autoscaling', 'only minReplicas and maxReplicas count: KEDA scales by the queue'),
+  lost('worker.*.autoscaling', 'AppBench spec.componentReplicas: KEDA needs a Redis of the bench'),
   ...['nginx', 'socketio', 'worker.*'].flatMap((part) =>
     ['initContainers', 'sidecars'].map((name) =>
       lost(
