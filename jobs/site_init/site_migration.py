@@ -79,7 +79,7 @@ def migrate(settings: InitSettings, upgrade: Upgrade, versions: Versions) -> Sit
 
 
 def adopted_code(settings: InitSettings, database: Server, versions: Versions) -> Versions:
-    """The code of a site's data that the operator takes over, as the database tells.
+    """The code of a site's data that the operator takes over, by its database.
 
     It is the image's code, which is then recorded, where nothing has to be migrated. The framework
     records no versions before a site's first migration: then no patch may be missing.

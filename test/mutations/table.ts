@@ -498,7 +498,7 @@ const CHANGE: readonly Mutation[] = [
     item: 'change',
     breaks: "a change of the administrator's Secret runs no Job",
     file: 'constructs/kinds/site/init-job.ts',
-    find: '    data.adminPassword,\n',
+    find: "    data.adminPassword ?? 'kept',\n",
     replace: '',
     fails: [
       {

@@ -80,7 +80,7 @@ function external(full: string, values: Values): Omit<Servers, 'redis'> {
   return { provider, host, port, root: externalRoot(full, values, provider) };
 }
 
-/** The values name no kind of server: the port, or the Job that makes sites, tells. */
+/** The values name no kind of server: look at the port, or at the Job that makes sites. */
 function externalProvider(values: Values): Servers['provider'] {
   if (values.text('dbPort') === '5432') return 'postgres';
   const jobs = ['jobs.createSite', 'jobs.createMultipleSites'];

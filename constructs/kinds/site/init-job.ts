@@ -5,6 +5,7 @@ import { FrappeJob } from '../../frappe/job.js';
 import { jobCommand, secretEnv } from '../../frappe/pod.js';
 import { longerTimeout } from '../../frappe/worker.js';
 import { parseDuration } from '../../kit/duration.js';
+import type * as k8s from '../../kit/k8s.js';
 import { hashOf } from '../../kit/json/hash.js';
 import { siteNames } from '../../kit/names.js';
 import type { AppSite } from '../../api/site.js';
@@ -42,7 +43,7 @@ export class SiteInit extends Construct {
   constructor(scope: Construct, id: string, { site, inputs }: SiteInitProps) {
     super(scope, id);
     const { bench, data } = inputs;
-    const { database, adminPassword } = data;
+    const { database } = data;
     const names = siteNames(site.metadata.name);
     const config = siteConfig(site, inputs);
     const image = bench.image.reference;
@@ -68,18 +69,12 @@ export class SiteInit extends Construct {
         env: [
           ...identity(site, database),
           ...tls.env,
-          ...(site.spec.adopt ? [{ name: 'ADOPT', value: '1' }] : []),
           { name: 'IMAGE', value: image },
           { name: 'SITE_APPS', value: JSON.stringify(inputs.apps) },
           { name: 'SITE_CONFIG', value: JSON.stringify(config) },
           // The site's pods of the previous image must have terminated first.
           ...(inputs.upgrade?.started ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
-          ...(database.password ? [secretEnv('DB_PASSWORD', database.password)] : []),
-          ...admin.env,
-          ...(adminPassword
-            ? [secretEnv('ADMIN_PASSWORD', { secret: adminPassword.secret, key: 'password' })]
-            : []),
-          secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
+          ...secretsEnv(site, data, admin.env),
           ...restoreEnv(site, data.restore),
           ...(jobsWait ? [{ name: 'JOBS_WAIT_SECONDS', value: String(jobsWait) }] : []),
         ],
@@ -87,6 +82,24 @@ export class SiteInit extends Construct {
       },
     });
   }
+}
+
+/** A site that is taken over keeps what no Secret has. */
+function secretsEnv(
+  { metadata, spec }: AppSite,
+  { database, adminPassword }: SiteData,
+  adminEnv: readonly k8s.EnvVar[],
+): readonly k8s.EnvVar[] {
+  const { encryptionKey } = siteNames(metadata.name);
+  return [
+    ...(spec.adopt ? [{ name: 'ADOPT', value: '1' }] : []),
+    ...(database.password ? [secretEnv('DB_PASSWORD', database.password)] : []),
+    ...adminEnv,
+    ...(adminPassword
+      ? [secretEnv('ADMIN_PASSWORD', { secret: adminPassword.secret, key: 'password' })]
+      : []),
+    secretEnv('ENCRYPTION_KEY', { secret: encryptionKey, key: 'key' }),
+  ];
 }
 
 function initSeconds({ spec }: AppSite): number {

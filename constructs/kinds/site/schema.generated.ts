@@ -2240,7 +2240,7 @@ export const spec: Schema = {
       message: "adopt needs dbConfig.mode external: the site's database exists",
     },
     {
-      rule: "self.dbConfig.mode != 'external' || has(self.dbConfig.secretRef) || (has(self.adopt) && self.adopt)",
+      rule: "self.dbConfig.mode != 'external' || !has(self.dbConfig.name) || has(self.dbConfig.secretRef) || (has(self.adopt) && self.adopt)",
       message: 'mode external needs dbConfig.secretRef, unless adopt is true',
     },
     {
