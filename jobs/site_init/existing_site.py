@@ -45,7 +45,7 @@ def check_adoption(settings: InitSettings) -> None:
     site, name = settings.site, settings.site_name
     config = read_site_config(site)
     if not settings.adopt:
-        if config.get("db_name") and not is_incomplete(site) and not check_owner(site, settings.owner):
+        if config.get("db_name") and not check_owner(site, settings.owner):
             raise JobError(
                 "SiteNotOwned",
                 f"the folder of {name} has a site that the operator has not made; to take it over, "
