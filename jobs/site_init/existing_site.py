@@ -5,10 +5,11 @@ from typing import Any
 
 from database_server import Server
 from init_settings import InitSettings
+from job_environment import secret_env
 from job_result import JobError, log
 from site_creation import check_database_is_free
 from site_database import check_recorded_server
-from site_records import read_site_config
+from site_records import read_common_config, read_site_config
 from site_restore import Restore
 from site_state import check_owner, is_begun_in_database, is_incomplete, update_site_config
 from site_upgrade import CLOSED_KEYS, Upgrade
@@ -71,11 +72,24 @@ def check_adoption(settings: InitSettings) -> None:
             f"the database's user of {name} is {config['db_user']}: it needs the name of the "
             f"database ({settings.db_name}); nothing was touched",
         )
+    check_adopted_server(settings, config)
     if not settings.db_password:
         raise JobError(
             "SiteIncomplete",
             f"{site}/site_config.json has no db_password: add it, or set spec.dbConfig.secretRef",
         )
+
+
+def check_adopted_server(settings: InitSettings, config: Mapping[str, Any]) -> None:
+    """A password of the site's own configuration is sent to no other server than the site's."""
+    host = config.get("db_host") or read_common_config(settings.sites).get("db_host")
+    if secret_env("DB_PASSWORD", "") or host == settings.db_host:
+        return
+    raise JobError(
+        "DatabaseServerMismatch",
+        f"the database of {settings.site_name} is on {host}, not on {settings.db_host}: write "
+        "spec.dbConfig.host as there, or set spec.dbConfig.secretRef; nothing was touched",
+    )
 
 
 def check_complete(settings: InitSettings, database: Server) -> dict[str, Any]:

@@ -148,6 +148,10 @@ describeOnServers('site_init.py with ADOPT', (servers) => {
         /^app-operator: SiteIncomplete: \S+ has no db_password: /,
       ],
       [changed({ db_password: 'wrong' }), /^app-operator: DatabaseAccessDenied: /],
+      [
+        changed({ db_host: 'elsewhere' }),
+        /^app-operator: DatabaseServerMismatch: the database of \S+ is on elsewhere, not on 127\.0\.0\.1: /,
+      ],
       [changed({ db_name: undefined }), /^app-operator: SiteMissing: spec\.adopt is true, but /],
       [changed({ db_name: 5 }), /^app-operator: UnsafeFile: /],
       [
