@@ -45,7 +45,7 @@ export async function linkServer(
     }
     const from = startOf(request);
     const end = !isCut && answer.length > cutAt ? cutAt : answer.length;
-    // Where a link is made for each visitor, no length is said.
+    // A link that is made for each visitor has no length.
     const length = isChunked ? {} : { 'content-length': answer.length - from };
     response.writeHead(from === 0 ? 200 : 206, { ...length, etag: '"1"' });
     response.write(answer.subarray(from, end), () => {

@@ -1,10 +1,9 @@
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { CliError, UsageError } from '../../arguments/errors.js';
 import { benchOf, frameworkVersion, fullName, serversOf, type Servers } from './bench.js';
-import { listCommandOf } from './commands.js';
 import { noteOn } from './notes.js';
 import type { Live, Release } from './release.js';
-import { siteObjects, sitesOf, type FoundSite } from './sites.js';
+import { listCommandOf, siteObjects, sitesOf, type FoundSite } from './sites.js';
 import { Values, type Mapping } from './values.js';
 
 /** What takes a release over. */

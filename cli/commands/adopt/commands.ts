@@ -1,4 +1,3 @@
-import type { Release } from './release.js';
 import type { Adoption } from './adoption.js';
 
 /** Commands under their headings. */
@@ -14,13 +13,6 @@ export function stepsOf(adoption: Adoption, program: string): readonly Steps[] {
     { heading: 'Take over', lines: takeOver(adoption, program) },
     { heading: 'The way back', lines: wayBack(adoption) },
   ];
-}
-
-/** Prints `--site HOST=DATABASE` for each site of the volume, and none of its secrets. */
-export function listCommandOf({ namespace }: Release, fullName: string): string {
-  const script =
-    'import glob, json; [print("--site", f.split("/")[1] + "=" + json.load(open(f))["db_name"]) for f in glob.glob("sites/*/site_config.json")]';
-  return `kubectl -n ${namespace} exec deployment/${fullName}-gunicorn -- python3 -c '${script}'`;
 }
 
 function quoted(text: string): string {

@@ -127,6 +127,13 @@ function routedHosts(values: Values): readonly string[] {
   return [...new Set([...hosts, ...routes])].filter(Boolean);
 }
 
+/** Prints `--site HOST=DATABASE` for each site of the volume, and none of its secrets. */
+export function listCommandOf({ namespace }: Release, fullName: string): string {
+  const script =
+    'import glob, json; [print("--site", f.split("/")[1] + "=" + json.load(open(f))["db_name"]) for f in glob.glob("sites/*/site_config.json")]';
+  return `kubectl -n ${namespace} exec deployment/${fullName}-gunicorn -- python3 -c '${script}'`;
+}
+
 /** As versions 14 and 15 name it, where no name was chosen. */
 export function databaseOf(host: string): string {
   return `_${createHash('sha1').update(`${SITES}/${host}`).digest('hex').slice(0, 16)}`;
