@@ -15,7 +15,7 @@ import { Pod } from '../../runner/health/owned-pods.js';
 /** A kind to list, and the part of its objects that is requested. */
 export interface Listing {
   readonly kind: ObjectKind;
-  readonly labelSelector?: string;
+  readonly labelSelector?: string | undefined;
   /** Requests metadata only: the content is large or secret, and does not affect the health. */
   readonly metadataOnly?: true;
   /** Without this API, app-operator is not installed. */
@@ -71,12 +71,18 @@ export function listings(apiGroup?: string, kinds = KINDS): readonly Listing[] {
   ];
 }
 
-/** Everything that trees depend on and app-operator does not manage. */
-export function referenceListings(kinds = KINDS): readonly Listing[] {
-  return referenceKinds(kinds).map((kind) => ({
-    kind,
-    ...(readsContent(kind) ? {} : { metadataOnly: true as const }),
-  }));
+/** Everything that trees are made of: of the kinds that they read, also what others made. */
+export function treeListings(apiGroup?: string, kinds = KINDS): readonly Listing[] {
+  const read = new Set(kinds.flatMap(({ reads }) => reads).map(kindId));
+  return [
+    ...listings(apiGroup, kinds).map((listing) =>
+      read.has(kindId(listing.kind)) ? { ...listing, labelSelector: undefined } : listing,
+    ),
+    ...referenceKinds(kinds).map((kind) => ({
+      kind,
+      ...(readsContent(kind) ? {} : { metadataOnly: true as const }),
+    })),
+  ];
 }
 
 function distinct(kinds: readonly ObjectKind[]): readonly ObjectKind[] {

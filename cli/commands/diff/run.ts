@@ -83,11 +83,7 @@ class Diff {
   /** Compares the children of the files' resources, and changed children of other resources. */
   async compareChildren(namespace: string): Promise<void> {
     const { client } = this.connection;
-    const listings = [
-      ...kinds.listings(this.options.apiGroup).filter(({ kind }) => kind !== Secret),
-      ...kinds.referenceListings(),
-      { kind: Secret, metadataOnly: true } as const,
-    ];
+    const listings = kinds.treeListings(this.options.apiGroup);
     const snapshot = await takeSnapshot(client, listings, namespace);
     const hidden = snapshot.omitted.map(({ what }) => what).join(', ');
     if (hidden !== '') this.notes.push(`not compared: ${hidden} (forbidden: list)`);
