@@ -19,7 +19,8 @@ describe('gunicorn scales by its load', () => {
   /** Milli CPUs of all pods of a Deployment: simulated ones use none. */
   const load = new Map<string, number>();
   before(async () => {
-    cluster = await startCluster();
+    // An APIService without a server would hold up the deletion of each namespace of a shared one.
+    cluster = await startCluster({ own: true });
     namespace = await cluster.namespace();
     metrics = new ServedMetrics(cluster.controlPlane, cluster, async (pods) =>
       pods.map((pod) => {
