@@ -1,4 +1,5 @@
 /** Tests that share one cluster, one after the other; `second-cluster.ts` has the others. */
+import './adopt.test.js';
 import './database-certificates.test.js';
 import './databases.test.js';
 import './faults.test.js';

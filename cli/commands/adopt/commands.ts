@@ -88,12 +88,12 @@ function wayBack({ release, bench, sites, ingress, deployments }: Adoption): rea
     ...(ingress === undefined
       ? []
       : [
-          ...names.map((site) => patch('appsite', site, { ingress: { enabled: false } })),
           `kubectl apply -f ${ingress}.ingress.yaml`,
+          ...names.map((site) => patch('appsite', site, { ingress: { enabled: false } })),
         ]),
     ...names.map((site) => patch('appsite', site, { paused: true })),
     patch('appbench', name, { paused: true }),
-    `${kubectl} scale deployment -l app-operator.io/bench=${name} --replicas=0`,
+    `${kubectl} scale deployment -l 'app-operator.io/owner in (${[`AppBench.${name}`, ...names.map((site) => `AppSite.${site}`)].join(',')})' --replicas=0`,
   ];
 }
 
