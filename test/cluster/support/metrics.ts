@@ -29,25 +29,26 @@ export class ServedMetrics {
     private readonly usage: (pods: readonly Live[]) => Promise<readonly Used[]>,
   ) {}
 
-  async start(port: number): Promise<void> {
+  /** @param address of this machine, as the API server reaches it */
+  async start(port: number, address = 'localhost'): Promise<void> {
     const { cluster } = this;
     const name = 'metrics-server';
     const { certificatePem, keyPem, authorityPem } = this.credentials.credential({
       commonName: name,
-      hosts: ['localhost', `${name}.kube-system.svc`],
+      hosts: [`${name}.kube-system.svc`],
     });
     this.#server = createServer({ cert: certificatePem, key: keyPem }, (request, response) => {
       void this.#answer(request.url ?? '').then((body) => {
         response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
       });
-    }).listen(port, '127.0.0.1');
+    }).listen(port, address);
     await cluster.apply(
       '',
       {
         apiVersion: 'v1',
         kind: 'Service',
         metadata: { name, namespace: 'kube-system' },
-        spec: { type: 'ExternalName', externalName: 'localhost' },
+        spec: { type: 'ExternalName', externalName: address },
       },
       {
         apiVersion: 'apiregistration.k8s.io/v1',
