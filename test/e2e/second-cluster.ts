@@ -2,6 +2,7 @@
 import './autoscaling.test.js';
 import './change.test.js';
 import './database-tls.test.js';
+import './gateway.test.js';
 import './operator-network.test.js';
 import './removal.test.js';
 import './requests.test.js';
@@ -9,4 +10,5 @@ import './security.test.js';
 import './settings.test.js';
 import './site-kinds.test.js';
 import './upgrade.test.js';
+import './web-autoscaling.test.js';
 import './webhooks.test.js';
