@@ -189,7 +189,7 @@ suite('a release of frappe/helm', { skip }, () => {
   });
 
   test('goes on with its data, and loses no request', async () => {
-    await runAll(printed['Before']);
+    await runAll(printed.Before);
     const lines = printed['Take over'];
     const ready = lines.findIndex((line) => line.includes(' wait '));
     await withoutLoss('taking a release over, at its own nginx', old, () =>
@@ -214,6 +214,11 @@ suite('a release of frappe/helm', { skip }, () => {
       const pods = lasting(await cluster.pods(namespace, 'app-operator.io/bench=erp-bench'));
       return pods.every((pod) => at(pod, 'metadata.labels.app') === undefined);
     });
+    const ingresses = await cluster.list('Ingress', namespace);
+    assert.deepEqual(
+      ingresses.map(({ metadata }) => metadata.name),
+      ['erp-erpnext'],
+    );
     for (const user of old) {
       await user.answers();
       await hasAll(user, ['old row of', 'new row of', 'job of']);

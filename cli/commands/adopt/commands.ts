@@ -1,3 +1,4 @@
+import { siteNames } from '../../../constructs/kit/names.js';
 import type { Adoption } from './adoption.js';
 
 /** Commands under their headings. */
@@ -90,6 +91,7 @@ function wayBack({ release, bench, sites, ingress, deployments }: Adoption): rea
       : [
           `kubectl apply -f ${ingress}.ingress.yaml`,
           ...names.map((site) => patch('appsite', site, { ingress: { enabled: false } })),
+          `${kubectl} wait --for=delete --timeout=2m ${names.map((site) => `ingress/${siteNames(site).ingress}`).join(' ')}`,
         ]),
     ...names.map((site) => patch('appsite', site, { paused: true })),
     patch('appbench', name, { paused: true }),

@@ -20,7 +20,7 @@ const KINDS: readonly ObjectKind[] = [
     clusterScoped: true,
   },
 ];
-/** Ports of the node: those that the listeners of a Gateway name. */
+/** Ports of the node, which the listeners of a Gateway name. */
 export const PORTS = { http: 8081, https: 8444 } as const;
 
 /** Traefik beside a real node: a process in its network that serves Ingresses and Gateways. */
