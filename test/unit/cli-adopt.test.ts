@@ -190,6 +190,44 @@ suite('adopt prints', () => {
       /aliases:\n {4}- shop.example.com\n {4}- blog.example.com\n/,
     );
   });
+  test('a Gateway, and gunicorn that scales', async () => {
+    const { ingress: _ingress, ...config } = SHOP;
+    const httproute = {
+      enabled: true,
+      annotations: { 'example.com/team': 'shop' },
+      parentRefs: [
+        { gatewayName: 'public', gatewayNamespace: 'infra', gatewaySectionName: 'https' },
+      ],
+      hostnames: ['shop.example.com'],
+    };
+    const autoscaling = { enabled: true, minReplicas: 2, maxReplicas: 6, targetCPU: 60 };
+    const adoption = await adopt({
+      config: { ...config, httproute, worker: { gunicorn: { autoscaling } } },
+    });
+    const text = tableOf(adoption, 'x');
+    assert.doesNotMatch(text, /LOST[^]*httproute[^]*Before/);
+    assert.match(text, /^ {2}kubectl -n shop delete httproute erp-erpnext-httproute$/m);
+    assert.match(text, /^ {2}kubectl apply -f erp-erpnext-httproute\.httproute\.yaml$/m);
+    assert.match(
+      text,
+      /^ {2}kubectl -n shop wait --for=delete --timeout=2m httproute\/shop-example-com-ingress$/m,
+    );
+    const { spec } = adoption.sites[0] as never as { spec: { ingress: object } };
+    assert.deepEqual(spec.ingress, {
+      enabled: true,
+      gatewayRef: { name: 'public', namespace: 'infra', sectionName: 'https' },
+      annotations: { 'example.com/team': 'shop' },
+    });
+    const bench = adoption.bench as never as { spec: Record<string, unknown> };
+    assert.deepEqual(bench.spec['webAutoscaling'], {
+      enabled: true,
+      minReplicas: 2,
+      maxReplicas: 6,
+      target: { value: 60 },
+    });
+    const objects = renderObjects([adoption.bench, ...adoption.sites], { serves: [] });
+    assert.match(objects, /kind: HorizontalPodAutoscaler\n/);
+  });
   test('no password of Redis', async () => {
     const externalRedis = { cache: 'redis://:hunter2@r:6379', queue: 'r:6379' };
     const text = tableOf(await adopt({ config: { ...SHOP, externalRedis } }), 'x');

@@ -6,6 +6,12 @@ import type { Live, Release } from './release.js';
 import { listCommandOf, siteObjects, sitesOf, type FoundSite } from './sites.js';
 import { Values, type Mapping } from './values.js';
 
+/** An Ingress or an HTTPRoute of a release. */
+export interface Entry {
+  readonly kind: 'ingress' | 'httproute';
+  readonly name: string;
+}
+
 /** What takes a release over. */
 export interface Adoption {
   readonly release: Release;
@@ -13,8 +19,8 @@ export interface Adoption {
   readonly sites: readonly KubeObject[];
   readonly servers: Servers;
   readonly claim: string;
-  /** The Ingress of the release; undefined without one. */
-  readonly ingress: string | undefined;
+  /** What leads visitors to the release. */
+  readonly entries: readonly Entry[];
   readonly deployments: Live['deployments'];
   readonly mapped: readonly Mapping[];
   readonly kept: readonly Mapping[];
@@ -72,15 +78,22 @@ export async function adoptionOf(inputs: AdoptionInputs): Promise<Adoption> {
     ...objects,
     servers,
     claim,
-    ingress: values.isOn('ingress.enabled')
-      ? values.text('ingress.ingressName') || fullName(release, values)
-      : undefined,
+    entries: entriesOf(fullName(release, values), values),
     deployments: live.deployments,
     mapped: values.mapped,
     kept: rest(false),
     lost: rest(true),
     warnings: warningsOf({ inputs, values, sites, servers, accessMode, image }),
   };
+}
+
+function entriesOf(name: string, values: Values): readonly Entry[] {
+  const ingress = values.text('ingress.ingressName') || name;
+  const route = values.text('httproute.name') || `${name}-httproute`;
+  return [
+    ...(values.isOn('ingress.enabled') ? [{ kind: 'ingress', name: ingress } as const] : []),
+    ...(values.isOn('httproute.enabled') ? [{ kind: 'httproute', name: route } as const] : []),
+  ];
 }
 
 function benchName({ release, benchName: given }: AdoptionInputs): string {
@@ -146,6 +159,11 @@ function warningsOf({
       ? []
       : [
           `The volume is ${accessMode}: stop the old pods before you apply, since pods on another node cannot mount it.`,
+        ]),
+    ...(entriesOf('', values).length < 2
+      ? []
+      : [
+          'The release has an Ingress and an HTTPRoute: the sites get Ingresses. Before you delete the HTTPRoute, make one of yours to the Service <bench>-nginx, port 8080.',
         ]),
     ...(servers.root
       ? []

@@ -176,6 +176,7 @@ export function benchOf(props: BenchProps): KubeObject {
     redisConfig: { external: { urlsSecretRef: { name: `${name}-redis-urls` } } },
     security: { podSecurityContext: ids(values) },
     ...given('proxy', proxyOf(values)),
+    ...given('webAutoscaling', webAutoscalingOf(values)),
     ...given('componentReplicas', byComponent(replicasOf, values)),
     ...given('componentResources', byComponent(resourcesOf, values)),
     ...given('componentPodTemplates', byComponent(templateOf, values)),
@@ -255,9 +256,25 @@ function byComponent(
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
+/** As the chart scales gunicorn by its CPU. */
+function webAutoscalingOf(values: Values): object | undefined {
+  const part = 'worker.gunicorn.autoscaling';
+  for (const name of ['enabled', 'minReplicas', 'maxReplicas', 'targetCPU']) {
+    values.note(`${part}.${name}`, 'AppBench spec.webAutoscaling');
+  }
+  if (!values.isOn(`${part}.enabled`)) return undefined;
+  return {
+    enabled: true,
+    ...given('minReplicas', values.get(`${part}.minReplicas`)),
+    ...given('maxReplicas', values.get(`${part}.maxReplicas`)),
+    ...given('target', given('value', values.get(`${part}.targetCPU`))),
+  };
+}
+
 /** With the chart's autoscaling, at least the least of it: KEDA scales no bench with an external Redis. */
 function replicasOf(values: Values, part: string, component: Component): number | undefined {
   const scales = values.isOn(`${part}.autoscaling.enabled`);
+  if (scales && component === 'gunicorn') return undefined;
   const path = scales ? `${part}.autoscaling.minReplicas` : `${part}.replicaCount`;
   values.note(path, `AppBench spec.componentReplicas.${component}`);
   const count = values.get(path);

@@ -1,5 +1,5 @@
 import { siteNames } from '../../../constructs/kit/names.js';
-import type { Adoption } from './adoption.js';
+import type { Adoption, Entry } from './adoption.js';
 
 /** Commands under their headings. */
 export interface Steps {
@@ -20,7 +20,7 @@ function quoted(text: string): string {
   return /^[A-Za-z0-9_./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-function before({ release, bench, servers, ingress }: Adoption): readonly string[] {
+function before({ release, bench, servers, entries }: Adoption): readonly string[] {
   const kubectl = `kubectl -n ${release.namespace}`;
   const { root, redis } = servers;
   const key = root?.key.replaceAll('.', String.raw`\.`) ?? '';
@@ -34,14 +34,18 @@ function before({ release, bench, servers, ingress }: Adoption): readonly string
   return [
     `${kubectl} create secret generic ${name}-root --from-literal=username=${root ? quoted(user) : user} --from-literal=password=${password}`,
     `${kubectl} create secret generic ${name}-redis-urls --from-literal=cache=${url('cache')} --from-literal=queue=${url('queue')}`,
-    ...(ingress === undefined
-      ? []
-      : [`${kubectl} get ingress ${ingress} -o yaml > ${ingress}.ingress.yaml`]),
+    ...entries.map(
+      (entry) => `${kubectl} get ${entry.kind} ${entry.name} -o yaml > ${fileOf(entry)}`,
+    ),
   ];
 }
 
+function fileOf({ kind, name }: Entry): string {
+  return `${name}.${kind}.yaml`;
+}
+
 function takeOver(adoption: Adoption, program: string): readonly string[] {
-  const { release, bench, sites, ingress, deployments } = adoption;
+  const { release, bench, sites, entries, deployments } = adoption;
   const kubectl = `kubectl -n ${release.namespace}`;
   const { name } = bench.metadata;
   const scheduler = deployments.filter((one) => one.name.endsWith('-scheduler'));
@@ -52,12 +56,12 @@ function takeOver(adoption: Adoption, program: string): readonly string[] {
     `${program} adopt --release ${release.name} -n ${release.namespace} -o yaml > ${name}.yaml   # with your --site and --bench`,
     `kubectl apply -f ${name}.yaml`,
     `${kubectl} wait --for=condition=Ready --timeout=15m ${waited.join(' ')}`,
-    ...(ingress === undefined ? [] : [`${kubectl} delete ingress ${ingress}`]),
+    ...entries.map(({ kind, name: entry }) => `${kubectl} delete ${kind} ${entry}`),
     ...scaled(kubectl, others, 0),
   ];
 }
 
-function wayBack({ release, bench, sites, ingress, deployments }: Adoption): readonly string[] {
+function wayBack({ release, bench, sites, entries, deployments }: Adoption): readonly string[] {
   const kubectl = `kubectl -n ${release.namespace}`;
   const { name } = bench.metadata;
   const counts = [...new Set(deployments.map(({ replicas }) => replicas))].toSorted(
@@ -86,13 +90,14 @@ function wayBack({ release, bench, sites, ingress, deployments }: Adoption): rea
             .map((one) => `deployment/${one.name}`)
             .join(' ')}`,
       ),
-    ...(ingress === undefined
-      ? []
-      : [
-          `kubectl apply -f ${ingress}.ingress.yaml`,
-          ...names.map((site) => patch('appsite', site, { ingress: { enabled: false } })),
-          `${kubectl} wait --for=delete --timeout=2m ${names.map((site) => `ingress/${siteNames(site).ingress}`).join(' ')}`,
-        ]),
+    ...entries.map((entry) => `kubectl apply -f ${fileOf(entry)}`),
+    ...(entries.length > 0
+      ? names.map((site) => patch('appsite', site, { ingress: { enabled: false } }))
+      : []),
+    ...entries.map(
+      ({ kind }) =>
+        `${kubectl} wait --for=delete --timeout=2m ${names.map((site) => `${kind}/${siteNames(site).ingress}`).join(' ')}`,
+    ),
     ...names.map((site) => patch('appsite', site, { paused: true })),
     patch('appbench', name, { paused: true }),
     `${kubectl} scale deployment -l 'app-operator.io/owner in (${[`AppBench.${name}`, ...names.map((site) => `AppSite.${site}`)].join(',')})' --replicas=0`,

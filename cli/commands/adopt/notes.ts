@@ -41,7 +41,10 @@ const NOTES: readonly Note[] = [
   kept('ingress.ingressName', 'the Ingress is <site>-ingress'),
   lost('nginx.config', 'AppBench spec.proxy has limits, times and headers'),
   lost('worker.gunicorn.args', 'AppBench spec.gunicorn has workers, threads and timeout'),
-  lost('worker.gunicorn.autoscaling', 'docs/autoscaling.md: a HorizontalPodAutoscaler of yours'),
+  lost(
+    'worker.gunicorn.autoscaling',
+    'docs/autoscaling.md: AppBench spec.webAutoscaling has the CPU',
+  ),
   lost('*.autoscaling', 'AppBench spec.componentReplicas: a fixed number'),
   lost('worker.*.autoscaling', 'AppBench spec.componentReplicas: KEDA needs a Redis of the bench'),
   ...['nginx', 'socketio', 'worker.*'].flatMap((part) =>
@@ -54,7 +57,7 @@ const NOTES: readonly Note[] = [
   ),
   lost('nginx.topologySpreadConstraints', 'AppBench spec.componentPodTemplates'),
   lost('worker.topologySpreadConstraints', 'AppBench spec.componentPodTemplates'),
-  lost('httproute', 'your HTTPRoute to Service <bench>-nginx, port 8080'),
+  lost('httproute', 'your HTTPRoute to Service <bench>-nginx, port 8080: docs/gateway-api.md'),
   lost('jobs.backup', 'SiteBackup: docs/backup.md'),
   lost('jobs.backupMultipleSites', 'SiteBackup: docs/backup.md'),
   lost('jobs.custom', 'SiteJob: docs/spec/sitejob.md'),

@@ -184,7 +184,7 @@ function siteObject(
     // As in the chart: the processes of the bench serve all sites.
     workloads: 'Shared',
     dbConfig: { mode: 'external', host: servers.host, port: servers.port, name: database },
-    ...given('ingress', ingressOf(host, values)),
+    ...given('ingress', ingressOf(host, values) ?? routeOf(host, values)),
     deletionPolicy: 'Retain',
   };
   const { namespace } = release;
@@ -230,6 +230,26 @@ function ingressOf(host: string, values: Values): object | undefined {
       'tls',
       tlsOf(host, values, issuer && { name: annotations[issuer[0]], kind: issuer[1] }),
     ),
+  };
+}
+
+/** The way by a Gateway. Of several, the first one counts; rules of the chart's route are lost. */
+function routeOf(host: string, values: Values): object | undefined {
+  const paths = ['enabled', 'name', 'hostnames', 'parentRefs', 'annotations'];
+  for (const path of paths) values.note(`httproute.${path}`, 'AppSite spec.ingress');
+  const [parent] = listOf(values.get('httproute.parentRefs')).filter(isMap);
+  const hosts = listOf(values.get('httproute.hostnames'));
+  const header = values.text('nginx.environment.frappeSiteNameHeader');
+  const leadsHere = hosts.includes(host) || host === header;
+  if (!values.isOn('httproute.enabled') || !parent || !leadsHere) return undefined;
+  return {
+    enabled: true,
+    gatewayRef: {
+      ...{ name: parent['gatewayName'] },
+      ...given('namespace', parent['gatewayNamespace']),
+      ...given('sectionName', parent['gatewaySectionName']),
+    },
+    ...given('annotations', values.get('httproute.annotations')),
   };
 }
 
