@@ -98,13 +98,10 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       assert.deepEqual([await replicas(deployment), await isOurs(deployment)], [count, false]);
       return true;
     });
-  /** What the Deployment's controller has done. */
-  const scalings = async (deployment: string): Promise<readonly string[]> => {
-    const { items } = (await cluster.controlPlane.api.request(
-      'GET',
-      `/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.name=${deployment}`,
-    )) as { items: readonly { readonly message: string }[] };
-    return items.map(({ message }) => message.replace(/ replica set .*? (?=from)/, ' '));
+  /** Uids of the pods of a Deployment: another one was sent home, and came again. */
+  const podsOf = async (deployment: string): Promise<readonly unknown[]> => {
+    const pods = await cluster.list('Pod', namespace, `app=${deployment}`);
+    return pods.map(({ metadata }) => metadata.uid).sort();
   };
 
   test('not without KEDA: replicas are fixed, and a condition has the reason', async () => {
@@ -122,6 +119,10 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
   });
 
   test('as soon as KEDA’s kinds appear, without a restart', async () => {
+    const pods = await cluster.until('three pods', async () => {
+      const found = await podsOf('b-worker-long');
+      return found.length === 3 && found;
+    });
     for (const crd of KEDA.crds) await installCrd(cluster, crd);
     await cluster.until('the ScaledObjects are there', async () => {
       assert.deepEqual(await scalers(), SCALED);
@@ -129,7 +130,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     });
     // The number is given up as it is: without a manager it would be the server's default, one.
     await awaitReplicas('b-worker-long', 3);
-    assert.deepEqual(await scalings('b-worker-long'), ['Scaled up from 0 to 3']);
+    assert.deepEqual(await podsOf('b-worker-long'), pods);
     const before = await awaitCondition(
       'False',
       'ScalerNotReady',
