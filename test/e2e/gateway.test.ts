@@ -25,7 +25,7 @@ const { crds, skip: noCrds } = await crdsOf(
   ].map((plural) => `config/crd/standard/gateway.networking.k8s.io_${plural}.yaml`),
 );
 const found = skip || noCrds ? { skip: 'no node' } : await traefik();
-const HOST = 'shop.example.com';
+const HOST = 'gated.example.com';
 const PING = '/api/method/ping';
 
 suite(
@@ -71,12 +71,12 @@ suite(
             workerLong: 0,
           },
         }),
-        siteOf('bench', 'shop', {
+        siteOf('bench', 'gated', {
           workloads: 'Shared',
           ingress: { enabled: true, className: 'traefik' },
         }),
       );
-      await cluster.ready('AppSite', namespace, 'shop');
+      await cluster.ready('AppSite', namespace, 'gated');
       await cluster.until('the Ingress to be served', async () => (await ask(PING)).status === 200);
     });
     after(async () => {
@@ -88,9 +88,9 @@ suite(
     const ask = (path: string, options: RequestOptions = {}) =>
       send({ address: controller.address, port: PORTS.http, host: HOST, path }, options);
     const ingress = (fields: object) =>
-      cluster.patch('AppSite', namespace, 'shop', { spec: { ingress: fields } });
+      cluster.patch('AppSite', namespace, 'gated', { spec: { ingress: fields } });
     const accepted = (status: string, reason: string) =>
-      cluster.becomes('AppSite', namespace, 'shop', {
+      cluster.becomes('AppSite', namespace, 'gated', {
         what: `has RouteAccepted ${reason}`,
         check: (live) => {
           const condition = conditionOf(live, 'RouteAccepted');
@@ -128,7 +128,7 @@ suite(
         await ingress({ className: null, gatewayRef: closed });
         const site = await accepted('False', 'NotAccepted');
         assert.match(conditionOf(site, 'RouteAccepted')?.message ?? '', /NotAllowedByListeners/);
-        await has('HTTPRoute/shop-ingress', 'Ingress/shop-ingress');
+        await has('HTTPRoute/gated-ingress', 'Ingress/gated-ingress');
       });
     });
 
@@ -136,11 +136,11 @@ suite(
       await withoutLoss('from an Ingress to a Gateway', async () => {
         await ingress({ gatewayRef: { name: 'shared', namespace: infra } });
         await accepted('True', 'Accepted');
-        await has('HTTPRoute/shop-ingress');
+        await has('HTTPRoute/gated-ingress');
       });
       await withoutLoss('from a Gateway to an Ingress', async () => {
         await ingress({ gatewayRef: null, className: 'traefik' });
-        await has('Ingress/shop-ingress');
+        await has('Ingress/gated-ingress');
       });
     });
 
@@ -151,7 +151,7 @@ suite(
       });
       const site = await accepted('True', 'Accepted');
       assert.equal(at(site, 'status.siteURL'), `https://${HOST}`);
-      await has('HTTPRoute/shop-ingress', 'HTTPRoute/shop-ingress-redirect');
+      await has('HTTPRoute/gated-ingress', 'HTTPRoute/gated-ingress-redirect');
       await cluster.until('HTTPS', async () => {
         assert.equal((await controller.secure(HOST, PING, authority)).status, 200);
         return true;
