@@ -71,6 +71,22 @@ describe('the objects of a deleted bench and its site', { concurrency: false }, 
     assert.match((await retained()).out, /^1 owner left /m);
   });
 
+  test('are not listed while Kubernetes has not deleted them yet, after a deletion with Delete', async () => {
+    const { apiVersion, kind, metadata } = await cluster.the('AppBench', namespace, 'kept');
+    const { name, uid = '' } = metadata;
+    await cluster.apply(namespace, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name: 'of-a-deleted-bench',
+        labels: { 'app-operator.io/retain': 'true', 'app-operator.io/owner': 'AppBench.deleted' },
+        // An owner that exists, so that it stays for the test.
+        ownerReferences: [{ apiVersion, kind, name, uid }],
+      },
+    });
+    assert.doesNotMatch((await retained()).out, /AppBench deleted/);
+  });
+
   test('that the user may not list are named, and stay', async () => {
     await cluster.apply(namespace, aBench('half'));
     await cluster.ready('AppBench', namespace, 'half');

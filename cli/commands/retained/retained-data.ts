@@ -105,6 +105,8 @@ function ownersOf(
     for (const object of snapshot.of(kind)) {
       const place = ownerOf(object, ownerLabel);
       if (!place || !known.some((one) => one.kind === place.kind)) continue;
+      // Kubernetes deletes it after its owner: it was not retained.
+      if ((object.metadata.ownerReferences ?? []).length > 0) continue;
       const id = idOf(place.kind, place);
       if (existing.has(id)) continue;
       const entry = found.get(id) ?? { place, objects: [] };
