@@ -88,6 +88,32 @@ export async function ensureBuilt<Name extends string>(
   return Object.fromEntries(found) as Binaries<Name>;
 }
 
+/**
+ * As `ensureBuilt`, of what takes so long that it is built only where `variable` is 1 in the environment.
+ * @returns the programs, or why they are not to be had here
+ */
+export async function ensureOnDemand<Name extends string>(
+  catalog: Catalog<Name>,
+  { what, variable, minutes }: OnDemand,
+  onProgress?: OnProgress,
+): Promise<{ readonly programs: Binaries<Name> } | { readonly skip: string }> {
+  const names = Object.keys(catalog.recipes) as Name[];
+  const missing = await missingIn(path.join(cacheRoot(), catalog.key), names);
+  if (missing.length > 0 && process.env[variable] !== '1') {
+    return {
+      skip: `NOT TESTED: ${what} is not built here; ${variable}=1 builds it, in ${minutes} minutes`,
+    };
+  }
+  return { programs: await ensureBuilt(catalog, names, { onProgress }) };
+}
+
+export interface OnDemand {
+  readonly what: string;
+  readonly variable: string;
+  /** In words, on two cores. */
+  readonly minutes: string;
+}
+
 /** Downloads what has a release, and builds what is then missing. */
 async function getBinaries<Name extends string>(
   { releases, recipes }: Catalog<Name>,

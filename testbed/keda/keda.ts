@@ -1,6 +1,5 @@
-import { access, constants } from 'node:fs/promises';
 import path from 'node:path';
-import { type Binaries, cacheRoot, ensureBuilt } from '../controlplane/binaries.js';
+import { type Binaries, ensureOnDemand } from '../controlplane/binaries.js';
 import type { Catalog } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
 import { cacheKey, pinned, pinsIn } from '../controlplane/versions.js';
@@ -13,20 +12,12 @@ const FOLDER = path.join(projectRoot(), 'testbed', 'keda', 'go');
 export const KEDA_PROGRAMS = ['operator', 'adapter'] as const;
 export type KedaProgram = (typeof KEDA_PROGRAMS)[number];
 
-/**
- * KEDA's programs from the cache of the control plane's binaries; built there the first time, which
- * takes ten minutes of two cores. So they are built only on demand: with `E2E_KEDA=1` in the
- * environment.
- * @returns the programs, or why they are not to be had here
- */
-export async function keda(
+/** KEDA's programs, or why they are not to be had here. */
+export function keda(
   onProgress?: OnProgress,
 ): Promise<{ readonly programs: Binaries<KedaProgram> } | { readonly skip: string }> {
-  const catalog = kedaCatalog();
-  if (process.env['E2E_KEDA'] !== '1' && !(await isBuilt(catalog))) {
-    return { skip: 'NOT TESTED: KEDA is not built here; E2E_KEDA=1 builds it, in ten minutes' };
-  }
-  return { programs: await ensureBuilt(catalog, KEDA_PROGRAMS, { onProgress }) };
+  const onDemand = { what: 'KEDA', variable: 'E2E_KEDA', minutes: 'ten' };
+  return ensureOnDemand(kedaCatalog(), onDemand, onProgress);
 }
 
 function kedaCatalog(): Catalog<KedaProgram> {
@@ -41,12 +32,4 @@ function kedaCatalog(): Catalog<KedaProgram> {
     key: cacheKey(`keda-${version}`, pins),
     recipes: { operator: recipe('operator'), adapter: recipe('adapter') },
   };
-}
-
-async function isBuilt({ key }: Catalog<KedaProgram>): Promise<boolean> {
-  const files = KEDA_PROGRAMS.map((program) => path.join(cacheRoot(), key, program));
-  return Promise.all(files.map((file) => access(file, constants.X_OK))).then(
-    () => true,
-    () => false,
-  );
 }
