@@ -15,7 +15,7 @@ import { Pod } from '../../runner/health/owned-pods.js';
 /** A kind to list, and the part of its objects that is requested. */
 export interface Listing {
   readonly kind: ObjectKind;
-  readonly labelSelector?: string | undefined;
+  readonly labelSelector?: string;
   /** Requests metadata only: the content is large or secret, and does not affect the health. */
   readonly metadataOnly?: true;
   /** Without this API, app-operator is not installed. */
@@ -75,8 +75,10 @@ export function listings(apiGroup?: string, kinds = KINDS): readonly Listing[] {
 export function treeListings(apiGroup?: string, kinds = KINDS): readonly Listing[] {
   const read = new Set(kinds.flatMap(({ reads }) => reads).map(kindId));
   return [
-    ...listings(apiGroup, kinds).map((listing) =>
-      read.has(kindId(listing.kind)) ? { ...listing, labelSelector: undefined } : listing,
+    ...listings(apiGroup, kinds).map(({ labelSelector: managed, ...listing }) =>
+      managed === undefined || read.has(kindId(listing.kind))
+        ? listing
+        : { ...listing, labelSelector: managed },
     ),
     ...referenceKinds(kinds).map((kind) => ({
       kind,
