@@ -64,6 +64,7 @@ export async function adoptionOf(inputs: AdoptionInputs): Promise<Adoption> {
   const sites = sitesOf({ values, live, named: inputs.named, listCommand, knowsDatabases });
   const apps = [...new Set(sites.flatMap((site) => site.apps))];
   const props = { name: bench, release, values, servers, image, version, apps };
+  const entries = entriesOf(fullName(release, values), values);
   const objects = {
     bench: benchOf({ ...props, claim: { name: claim, accessMode } }),
     sites: siteObjects(sites, { release, bench, values, servers }),
@@ -78,12 +79,12 @@ export async function adoptionOf(inputs: AdoptionInputs): Promise<Adoption> {
     ...objects,
     servers,
     claim,
-    entries: entriesOf(fullName(release, values), values),
+    entries,
     deployments: live.deployments,
     mapped: values.mapped,
     kept: rest(false),
     lost: rest(true),
-    warnings: warningsOf({ inputs, values, sites, servers, accessMode, image }),
+    warnings: warningsOf({ inputs, values, sites, servers, entries, accessMode, image }),
   };
 }
 
@@ -129,6 +130,7 @@ interface Found {
   readonly values: Values;
   readonly sites: readonly FoundSite[];
   readonly servers: Servers;
+  readonly entries: readonly Entry[];
   readonly accessMode: string;
   readonly image: { readonly repository: string; readonly tag: string };
 }
@@ -138,6 +140,7 @@ function warningsOf({
   values,
   sites,
   servers,
+  entries,
   accessMode,
   image,
 }: Found): readonly string[] {
@@ -160,7 +163,7 @@ function warningsOf({
       : [
           `The volume is ${accessMode}: stop the old pods before you apply, since pods on another node cannot mount it.`,
         ]),
-    ...(entriesOf('', values).length < 2
+    ...(entries.length < 2
       ? []
       : [
           'The release has an Ingress and an HTTPRoute: the sites get Ingresses. Before you delete the HTTPRoute, make one of yours to the Service <bench>-nginx, port 8080.',

@@ -116,15 +116,27 @@ function createdByValues(values: Values): Live['created'] {
 }
 
 function routedHosts(values: Values): readonly string[] {
-  const hosts = values.isOn('ingress.enabled')
-    ? listOf(values.get('ingress.hosts'))
-        .filter(isMap)
-        .map(({ host }) => (typeof host === 'string' ? host : ''))
-    : [];
-  const routes = values.isOn('httproute.enabled')
-    ? listOf(values.get('httproute.hostnames')).map(String)
-    : [];
-  return [...new Set([...hosts, ...routes])].filter(Boolean);
+  const hosts = [...ingressHosts(values), ...routeHosts(values)];
+  return [...new Set(hosts)].filter(Boolean);
+}
+
+/** None where the release has no Ingress. */
+function ingressHosts(values: Values): readonly string[] {
+  if (!values.isOn('ingress.enabled')) return [];
+  return listOf(values.get('ingress.hosts'))
+    .filter(isMap)
+    .map(({ host }) => (typeof host === 'string' ? host : ''));
+}
+
+/** None where the release has no HTTPRoute. */
+function routeHosts(values: Values): readonly string[] {
+  if (!values.isOn('httproute.enabled')) return [];
+  return listOf(values.get('httproute.hostnames')).map(String);
+}
+
+/** Whether these hosts lead to a site: all do where nginx has a fixed site. */
+function leadsTo(host: string, hosts: readonly string[], values: Values): boolean {
+  return hosts.includes(host) || host === values.text('nginx.environment.frappeSiteNameHeader');
 }
 
 /** Prints `--site HOST=DATABASE` for each site of the volume, and none of its secrets. */
@@ -212,12 +224,8 @@ function ingressOf(host: string, values: Values): object | undefined {
   ]) {
     values.note(path, 'AppSite spec.ingress');
   }
-  const hosts = listOf(values.get('ingress.hosts'))
-    .filter(isMap)
-    .map((one) => one['host']);
-  const header = values.text('nginx.environment.frappeSiteNameHeader');
-  if (!values.isOn('ingress.enabled') || !(hosts.includes(host) || host === header))
-    return undefined;
+  const isOn = values.isOn('ingress.enabled');
+  if (!isOn || !leadsTo(host, ingressHosts(values), values)) return undefined;
   const configured = values.get('ingress.annotations');
   const annotations = isMap(configured) ? configured : {};
   const issuer = Object.entries(ISSUERS).find(([key]) => typeof annotations[key] === 'string');
@@ -238,14 +246,12 @@ function routeOf(host: string, values: Values): object | undefined {
   const paths = ['enabled', 'name', 'hostnames', 'parentRefs', 'annotations'];
   for (const path of paths) values.note(`httproute.${path}`, 'AppSite spec.ingress');
   const [parent] = listOf(values.get('httproute.parentRefs')).filter(isMap);
-  const hosts = listOf(values.get('httproute.hostnames'));
-  const header = values.text('nginx.environment.frappeSiteNameHeader');
-  const leadsHere = hosts.includes(host) || host === header;
-  if (!values.isOn('httproute.enabled') || !parent || !leadsHere) return undefined;
+  const isOn = values.isOn('httproute.enabled');
+  if (!isOn || !parent || !leadsTo(host, routeHosts(values), values)) return undefined;
   return {
     enabled: true,
     gatewayRef: {
-      ...{ name: parent['gatewayName'] },
+      name: parent['gatewayName'],
       ...given('namespace', parent['gatewayNamespace']),
       ...given('sectionName', parent['gatewaySectionName']),
     },
