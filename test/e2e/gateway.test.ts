@@ -41,7 +41,7 @@ suite(
     before(async () => {
       cluster = await e2e();
       [namespace, infra] = [await cluster.namespace(), await cluster.namespace()];
-      controller = new Traefik(cluster, crds, 'program' in found ? found.program : '');
+      controller = new Traefik(cluster, crds, 'programs' in found ? found.programs.traefik : '');
       await controller.start();
       const { certificatePem, keyPem, authorityPem } = cluster.node.controlPlane.credential({
         commonName: 'wildcard',
@@ -85,8 +85,10 @@ suite(
       await cluster.delete('Namespace', '', infra);
     });
 
-    const ask = (path: string, options: RequestOptions = {}) =>
-      send({ address: controller.address, port: PORTS.http, host: HOST, path }, options);
+    const target = (path: string, port: number = PORTS.http) => ({
+      ...{ address: controller.address, port, host: HOST, path },
+    });
+    const ask = (path: string, options: RequestOptions = {}) => send(target(path), options);
     const ingress = (fields: object) =>
       cluster.patch('AppSite', namespace, 'gated', { spec: { ingress: fields } });
     const accepted = (status: string, reason: string) =>
@@ -116,10 +118,7 @@ suite(
       );
     /** No request of visitors is lost meanwhile. */
     const withoutLoss = async (what: string, work: () => Promise<unknown>): Promise<void> => {
-      const target = { address: controller.address, port: PORTS.http, host: HOST, path: PING };
-      const load = await loadDuring(target, work);
-      cluster.figures.add(`requests lost: ${what}`, `${load.lost} of ${load.sent}`);
-      if (!cluster.forgives(what, load)) assert.deepEqual(load.failures, {});
+      cluster.requireNoneLost(what, await loadDuring(target(PING), work));
     };
 
     test('stays at its Ingress while no listener takes it', async () => {
@@ -153,7 +152,7 @@ suite(
       assert.equal(at(site, 'status.siteURL'), `https://${HOST}`);
       await has('HTTPRoute/gated-ingress', 'HTTPRoute/gated-ingress-redirect');
       await cluster.until('HTTPS', async () => {
-        assert.equal((await controller.secure(HOST, PING, authority)).status, 200);
+        assert.equal((await send(target(PING, PORTS.https), { ca: authority })).status, 200);
         return true;
       });
       await cluster.until('the redirect', async () => {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -116,6 +117,16 @@ export class E2e extends Cluster {
     return true;
   }
 
+  /** Adds what a load has met to the figures, and fails where a request was lost. */
+  requireNoneLost(what: string, load: Load<unknown>): void {
+    const { sent, lost, failures, slowestMs } = load;
+    this.figures.add(
+      `requests lost: ${what}`,
+      `${lost} of ${sent}, the slowest took ${slowestMs} ms`,
+    );
+    if (!this.forgives(what, load)) assert.deepEqual(failures, {});
+  }
+
   pods(namespace: string, labels = ''): Promise<readonly Live[]> {
     return this.list('Pod', namespace, labels);
   }
@@ -145,12 +156,15 @@ export class E2e extends Cluster {
     return new Timeline(events);
   }
 
+  /** What the kubelet measures of all pods. */
+  async summary(): Promise<Summary> {
+    const path = `/api/v1/nodes/${NODE_NAME}/proxy/stats/summary`;
+    return (await this.node.api.request('GET', path)) as Summary;
+  }
+
   /** The memory that the operator's container works with, in bytes, as the kubelet measures it. */
   async operatorMemory(): Promise<number> {
-    const summary = (await this.node.api.request(
-      'GET',
-      `/api/v1/nodes/${NODE_NAME}/proxy/stats/summary`,
-    )) as Summary;
+    const summary = await this.summary();
     const pod = summary.pods.find(({ podRef }) => podRef.namespace === OPERATOR_NAMESPACE);
     const bytes = pod?.containers?.[0]?.memory?.workingSetBytes;
     if (bytes === undefined) throw new Error('the kubelet has not measured the operator yet');
@@ -210,8 +224,12 @@ export class E2e extends Cluster {
 
 interface Summary {
   readonly pods: readonly {
-    readonly podRef: { readonly namespace: string };
-    readonly containers?: readonly { readonly memory?: { readonly workingSetBytes?: number } }[];
+    readonly podRef: { readonly name: string; readonly namespace: string };
+    readonly containers?: readonly {
+      readonly name: string;
+      readonly cpu?: { readonly usageNanoCores?: number; readonly time: string };
+      readonly memory?: { readonly workingSetBytes?: number };
+    }[];
   }[];
 }
 

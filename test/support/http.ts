@@ -1,4 +1,5 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { request as requestTls } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The address and the site of a request. */
@@ -19,6 +20,8 @@ export interface RequestOptions {
   readonly timeoutMs?: number;
   /** Default: a new connection for each request. */
   readonly agent?: Agent;
+  /** In PEM: the request is by HTTPS, and this authority must have signed the certificate of the host. */
+  readonly ca?: string;
 }
 
 export interface Answer {
@@ -34,15 +37,16 @@ export class StaleConnection extends Error {}
 
 /** One request. Redirects are not followed; every status is an answer. */
 export function send(target: Target, options: RequestOptions = {}): Promise<Answer> {
-  const { method = 'GET', headers = {}, body, timeoutMs = 30_000, agent } = options;
+  const { method = 'GET', headers = {}, body, timeoutMs = 30_000, agent, ca } = options;
   return new Promise((resolve, reject) => {
-    const sent = request(
+    const sent = (ca === undefined ? request : requestTls)(
       {
         host: target.address,
         port: target.port,
         path: target.path,
         method,
         agent: agent ?? false,
+        ...(ca === undefined ? {} : { ca, servername: target.host }),
         headers: {
           host: target.host,
           ...headers,

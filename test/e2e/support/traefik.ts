@@ -1,10 +1,7 @@
-import { request as httpsRequest } from 'node:https';
-
 import { installCrd } from '../../cluster/harness.js';
 import { Gateway, HttpRoute } from '../../../constructs/integrations/gateway-api/kinds.js';
 import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
 import { addKind, type Manifest } from '../../cluster/support/objects.js';
-import type { Answer } from '../../support/http.js';
 import type { E2e } from '../harness.js';
 
 const GATEWAY = 'gateway.networking.k8s.io/v1';
@@ -76,35 +73,15 @@ export class Traefik {
       await cluster.delete('CustomResourceDefinition', '', metadata.name);
     }
   }
-
-  /** A request by HTTPS to a host; its certificate must be of `ca`. */
-  async secure(host: string, path: string, ca: string): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const options = { host: this.address, port: PORTS.https, path, servername: host, ca };
-      const sent = httpsRequest(
-        { ...options, headers: { host }, agent: false, signal: AbortSignal.timeout(30_000) },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.once('error', reject);
-          response.once('end', () => {
-            const body = Buffer.concat(chunks).toString();
-            resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
-          });
-        },
-      );
-      sent.once('error', reject);
-      sent.end();
-    });
-  }
 }
 
-/** A Gateway of Traefik's class, for HTTP of all hosts and HTTPS of `*.example.com`. */
+/** A Gateway of Traefik's class, for HTTP and HTTPS of `*.example.com`. */
 export function gateway(
   name: string,
   { certificate, namespaces }: { readonly certificate: string; readonly namespaces: object },
 ): Manifest {
-  const allowedRoutes = { namespaces };
+  const both = { hostname: '*.example.com', allowedRoutes: { namespaces } };
+  const tls = { certificateRefs: [{ name: certificate }] };
   return {
     apiVersion: GATEWAY,
     kind: 'Gateway',
@@ -112,18 +89,8 @@ export function gateway(
     spec: {
       gatewayClassName: NAME,
       listeners: [
-        {
-          name: 'http',
-          protocol: 'HTTP',
-          port: PORTS.http,
-          hostname: '*.example.com',
-          allowedRoutes,
-        },
-        {
-          ...{ name: 'https', protocol: 'HTTPS', port: PORTS.https, hostname: '*.example.com' },
-          tls: { certificateRefs: [{ name: certificate }] },
-          allowedRoutes,
-        },
+        { name: 'http', protocol: 'HTTP', port: PORTS.http, ...both },
+        { name: 'https', protocol: 'HTTPS', port: PORTS.https, ...both, tls },
       ],
     },
   };
