@@ -8,7 +8,7 @@ import { lines } from './lines.js';
 import { isCollection, type Verb } from './resource-path.js';
 import { MOST_BYTES, textOf } from './response-body.js';
 import { retryDelay } from './retry.js';
-import { Slots } from '../kit/slots.js';
+import { Semaphore } from '../kit/semaphore.js';
 import { closeTransport, openTransport, type Transport } from './transport.js';
 import { VERSION } from '../kit/version.js';
 
@@ -113,12 +113,12 @@ class HttpClient implements Client {
   readonly calls = new Map<Verb, number>();
   private readonly options: Required<ClientOptions>;
   /** A request that undici queues behind its connections cannot be fenced: the queue is here. */
-  private readonly slots: Slots;
+  private readonly connections: Semaphore;
   private transport: { readonly endpoint: Endpoint; readonly open: Transport } | undefined;
 
   constructor(options: ClientOptions) {
     this.options = { connections: 32, onCall: () => undefined, random: Math.random, ...options };
-    this.slots = new Slots(this.options.connections);
+    this.connections = new Semaphore(this.options.connections);
   }
 
   async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
@@ -190,9 +190,9 @@ class HttpClient implements Client {
     signal: AbortSignal,
     answer: RequestOptions['answer'],
   ): Promise<{ readonly result?: unknown; readonly error?: unknown }> {
-    let release: (() => void) | undefined;
+    let free: (() => void) | undefined;
     try {
-      release = await this.slots.take(signal);
+      free = await this.connections.acquire(signal);
       const { body } = await this.send(request, signal);
       const text = await textOf(body, request.call, request.mostBytes ?? Infinity);
       if (answer === 'text') return { result: text };
@@ -200,7 +200,7 @@ class HttpClient implements Client {
     } catch (error) {
       return { error: asConnectionError(request.call, error) };
     } finally {
-      release?.();
+      free?.();
     }
   }
 

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { Slots } from '../kit/slots.js';
-import { forEachInTurns } from '../kit/turns.js';
+import { Semaphore } from '../kit/semaphore.js';
+import { forEachInTurns } from '../kit/event-loop-turns.js';
 import { ResponseTooLarge } from './api-error.js';
 import type { Client } from './client.js';
 import { METADATA_LIST } from './media-type.js';
@@ -41,7 +41,7 @@ const PAGE_SIZE = 500;
 /** Pages up to this length are read at once. */
 const SHORT_BYTES = 2 * 1024 * 1024;
 /** A longer page waits for its turn: many lists run at the start, and a page takes several times its length. */
-const LONG_PAGES = new Slots(2);
+const LONG_PAGES = new Semaphore(2);
 /** By how much the limit grows with each page, after objects were too large for it. */
 const GROWTH = 1.25;
 
@@ -98,8 +98,8 @@ class Pages {
   /** Reads the page at a continue token, and calls `work`, which needs the whole page. */
   async read(at: string | undefined, work: (page: Page) => Promise<void>): Promise<Page> {
     for (;;) {
-      const release = this.#long
-        ? await LONG_PAGES.take(this.options.signal ?? NEVER_ABORTED)
+      const free = this.#long
+        ? await LONG_PAGES.acquire(this.options.signal ?? NEVER_ABORTED)
         : undefined;
       try {
         const page = await this.#request(at);
@@ -109,7 +109,7 @@ class Pages {
       } catch (error) {
         if (!(error instanceof ResponseTooLarge) || !this.#shrink()) throw error;
       } finally {
-        release?.();
+        free?.();
       }
     }
   }

@@ -2,7 +2,7 @@ import { doubledMs } from '../kit/backoff.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { plannedOf, type Plan, type PlannedChild } from '../plan/plan.js';
-import type { ReconcileState } from '../plan/state.js';
+import type { ReconcileState } from '../plan/reconcile-state.js';
 import type { Applier } from './applier.js';
 
 const JOB_RETRY_MS = { first: 30_000, most: 600_000 };

@@ -3,7 +3,7 @@ import { keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
 import { keepNewest } from '../kit/keep-newest.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
-import { forEachInTurns } from '../kit/turns.js';
+import { forEachInTurns } from '../kit/event-loop-turns.js';
 import type { Sink } from './reflector.js';
 
 /** What of an object could not be done; the values of a metric's label. */

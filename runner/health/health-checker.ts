@@ -7,7 +7,7 @@ import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { plannedOf, type Plan } from '../plan/plan.js';
 import type { Status } from '../plan/resource-status.js';
-import type { ReconcileState } from '../plan/state.js';
+import type { ReconcileState } from '../plan/reconcile-state.js';
 import type { PodDiagnostics, Explanation } from './pod-diagnostics.js';
 import type { ProbeManager } from './probe-manager.js';
 

@@ -19,7 +19,7 @@ import { deleting, type Report } from './report.js';
 import { doubledMs } from '../kit/backoff.js';
 import { earliest } from '../kit/earliest.js';
 import type { Finalizer, LiveResources } from './live-resources.js';
-import type { ReconcileStates } from '../plan/state.js';
+import type { ReconcileStates } from '../plan/reconcile-state.js';
 import type { Status } from '../plan/resource-status.js';
 
 export interface CleanupProps {

@@ -14,7 +14,7 @@ import {
   type PlanProps,
   type RecordHolder,
 } from '../plan/plan.js';
-import type { ReconcileStates } from '../plan/state.js';
+import type { ReconcileStates } from '../plan/reconcile-state.js';
 
 export interface PlannerProps extends PlanProps {
   readonly kind: AnyKind;

@@ -13,7 +13,7 @@ import { earliest } from '../kit/earliest.js';
 import { plannedOf, type Plan } from '../plan/plan.js';
 import { Planner, type PlannerProps } from './planner.js';
 import { crdOutdated, paused, reportOf, type Report } from './report.js';
-import { ReconcileStates } from '../plan/state.js';
+import { ReconcileStates } from '../plan/reconcile-state.js';
 import type { Status } from '../plan/resource-status.js';
 
 export interface ReconcilerProps extends PlannerProps, CleanupProps {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import type { Child } from '../../runner/cache/child.js';
 import type { ChildCache } from '../../runner/cache/child-cache.js';
-import type { ReconcileState } from '../../runner/plan/state.js';
+import type { ReconcileState } from '../../runner/plan/reconcile-state.js';
 import { HealthChecker } from '../../runner/health/health-checker.js';
 import { plannedOf } from '../../runner/plan/plan.js';
 import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/kinds.js';

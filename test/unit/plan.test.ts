@@ -13,7 +13,7 @@ import * as kinds from '../../constructs/kit/object-kind.js';
 import { childOf, createOnlyHash, createOnlyKeys } from '../../runner/cache/child.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
 import { planOf, plannedOf, type Plan } from '../../runner/plan/plan.js';
-import { ReconcileStates } from '../../runner/plan/state.js';
+import { ReconcileStates } from '../../runner/plan/reconcile-state.js';
 import { Planner } from '../../runner/reconcile/planner.js';
 import { aPlan, BENCH, KINDS, METADATA_KEYS, type Wanted } from './plan-builder.js';
 

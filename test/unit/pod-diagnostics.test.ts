@@ -6,7 +6,7 @@ import { Deployment, Job, StatefulSet } from '../../constructs/kit/object-kind.j
 import type { Child } from '../../runner/cache/child.js';
 import type { ChildCache } from '../../runner/cache/child-cache.js';
 import { PodDiagnostics } from '../../runner/health/pod-diagnostics.js';
-import type { ReconcileState } from '../../runner/plan/state.js';
+import type { ReconcileState } from '../../runner/plan/reconcile-state.js';
 import { HealthChecker } from '../../runner/health/health-checker.js';
 import { aPlan } from './plan-builder.js';
 import { controlledBy, PodApi } from './pod-api.js';

@@ -1,21 +1,21 @@
-/** A number of slots that callers wait for, in the order of their calls. */
-export class Slots {
+/** Lets a number of callers go on at a time; the others wait, in the order of their calls. */
+export class Semaphore {
   readonly #waiting = new Set<() => void>();
 
-  constructor(private free: number) {}
+  constructor(private available: number) {}
 
   /**
-   * Resolves with the function that frees the slot; more than one call of it is one.
+   * Resolves with the function that lets the next caller go on; more than one call of it is one.
    * @throws the signal's reason once it is aborted
    */
-  async take(signal: AbortSignal): Promise<() => void> {
+  async acquire(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
-    if (this.free > 0) this.free -= 1;
+    if (this.available > 0) this.available -= 1;
     else await this.#turn(signal);
-    let taken = true;
+    let acquired = true;
     return () => {
-      if (taken) this.#release();
-      taken = false;
+      if (acquired) this.#free();
+      acquired = false;
     };
   }
 
@@ -34,11 +34,11 @@ export class Slots {
     });
   }
 
-  /** The slot goes to the first caller that waits. */
-  #release(): void {
+  /** The first caller that waits goes on. */
+  #free(): void {
     const [next] = this.#waiting;
     if (!next) {
-      this.free += 1;
+      this.available += 1;
       return;
     }
     this.#waiting.delete(next);
