@@ -316,7 +316,7 @@ function sharedParts(
     healthChecker: new HealthChecker({ children, podDiagnostics, probes, now: Date.now }),
     finalizer: new Finalizer(client, metadataKeys),
     batchObjects: new BatchObjects(dependencies),
-    jobRuns: new JobRuns(client, monotonic),
+    jobRuns: new JobRuns(client, children, monotonic),
     events: new Events({ client, log, instance: hostname(), now: () => new Date() }),
     concurrency: config.maxConcurrentReconciles,
     resyncMs: config.resyncIntervalMs,

@@ -3,8 +3,8 @@ import { defined } from '../../constructs/kit/json/defined.js';
 import type { JobRun } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
+import type { ChildCache } from '../cache/child-cache.js';
 import type { Child } from '../cache/child.js';
-import { keepNewest } from '../kit/keep-newest.js';
 import { ownedPods, readPod } from './owned-pods.js';
 
 interface Ended {
@@ -23,8 +23,8 @@ interface PodObject extends KubeObject {
 }
 
 const UNPACKED_BYTES = 1_000_000;
-/** Jobs whose results are cached. */
-const KEPT = 2000;
+/** With fewer results, those of deleted Jobs stay. */
+const SWEPT_FROM = 1000;
 /** Pods of a Job that are read at most: an evicted pod has no termination message, an older one may. */
 const READ = 5;
 /** How long a Job whose pods have not ended is not read again, unless it changes. */
@@ -41,11 +41,17 @@ interface Result {
 
 /** Reads the results of Jobs: exit codes and termination messages of their pods, once for each Job. */
 export class JobRuns {
-  readonly #results = new Map<string, Result>();
+  /** By the uid of the Job. */
+  readonly #results = new Map<string, Result & { readonly job: string }>();
+  #sweepAt = SWEPT_FROM;
 
-  /** @param now milliseconds, monotonic */
+  /**
+   * @param children the results of Jobs that are not in it are forgotten
+   * @param now milliseconds, monotonic
+   */
   constructor(
     private readonly client: Pick<Client, 'request'>,
+    private readonly children: Pick<ChildCache, 'get'>,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
@@ -75,12 +81,17 @@ export class JobRuns {
   async ended(job: Child): Promise<Ended | undefined> {
     const known = this.#results.get(job.uid);
     const result = known && this.#isFresh(known, job) ? known : await this.#read(job);
-    if (result !== known) {
-      this.#results.delete(job.uid);
-      this.#results.set(job.uid, result);
-      keepNewest(this.#results, KEPT);
-    }
+    if (result !== known) this.#keep(job, result);
     return result.ended && unpacked(result.ended);
+  }
+
+  #keep({ uid, id }: Child, result: Result): void {
+    this.#results.set(uid, { ...result, job: id });
+    if (this.#results.size < this.#sweepAt) return;
+    for (const [known, { job }] of this.#results) {
+      if (this.children.get(job)?.uid !== known) this.#results.delete(known);
+    }
+    this.#sweepAt = Math.max(SWEPT_FROM, 2 * this.#results.size);
   }
 
   #isFresh({ pending }: Result, { resourceVersion }: Child): boolean {

@@ -54,7 +54,7 @@ export function controllerOf(
     healthChecker: new HealthChecker({ children, podDiagnostics, probes, now: Date.now }),
     finalizer: new Finalizer(client, METADATA_KEYS),
     batchObjects: new BatchObjects(dependencies),
-    jobRuns: new JobRuns(client),
+    jobRuns: new JobRuns(client, children),
     events: new Events({ client, log, instance: 'test', now: () => new Date() }),
     metrics: new OperatorMetrics([kind.definition.kind], false),
     log,

@@ -52,6 +52,15 @@ function ended(exitCode: number, message: string) {
   return { containerStatuses: [{ state: { terminated: { exitCode, message } } }] };
 }
 
+/** The results of Jobs that are in the cache; none by default. */
+function jobRuns(
+  client: ConstructorParameters<typeof JobRuns>[0],
+  { jobs = [], now }: { readonly jobs?: readonly Child[]; readonly now?: () => number } = {},
+): JobRuns {
+  const cached = new Map(jobs.map((job) => [job.id, job]));
+  return new JobRuns(client, cached, now);
+}
+
 const RUNNING = { containerStatuses: [{ state: {} }] };
 const A = aJob('a', '2026-01-01T00:00:00Z', 'Complete');
 
@@ -65,7 +74,7 @@ describe('the runs of Jobs', () => {
         containerStatuses: [{ imageID, state: { terminated } }],
       }),
     ]);
-    const [run] = await new JobRuns(api).of([A]);
+    const [run] = await jobRuns(api).of([A]);
     assert.deepEqual([run?.message, run?.imageId], ['long', imageID]);
   });
   test('are listed newest first, the two newest ended ones with their termination messages', async () => {
@@ -75,7 +84,7 @@ describe('the runs of Jobs', () => {
       aPod('b', '2026-01-01T01:01:00Z', ended(0, 'last')),
       aPod('c', '2026-01-01T02:00:00Z', ended(0, 'c')),
     ]);
-    const runs = await new JobRuns(api).of([
+    const runs = await jobRuns(api).of([
       A,
       aJob('c', '2026-01-01T02:00:00Z', 'Complete'),
       aJob('d', '2026-01-01T03:00:00Z', 'Running'),
@@ -95,7 +104,7 @@ describe('the runs of Jobs', () => {
   test('are read by the metadata of the pods, and the one pod that ended last', async () => {
     const first = aPod('a', '2026-01-01T00:00:00Z', ended(1, 'first'));
     const api = new PodApi([first, aPod('a', '2026-01-01T00:01:00Z', ended(0, 'last'))]);
-    assert.equal((await new JobRuns(api).ended(A))?.message, 'last');
+    assert.equal((await jobRuns(api).ended(A))?.message, 'last');
     assert.deepEqual(api.calls, [
       'LIST controller-uid=uid-a 20 metadata',
       'GET a-2026-01-01T00:01:00Z',
@@ -105,7 +114,7 @@ describe('the runs of Jobs', () => {
   test('are requested once; if no pod has ended, again when the Job changes or after a while', async () => {
     let now = 0;
     const api = new PodApi([aPod('a', '2026-01-01T00:00:00Z', RUNNING)]);
-    const runs = new JobRuns(api, () => now);
+    const runs = jobRuns(api, { now: () => now });
     const failing = (version: string): Child =>
       aJob('a', '2026-01-01T00:00:00Z', 'FailureTarget', version);
     assert.equal(await runs.ended(failing('1')), undefined);
@@ -120,21 +129,37 @@ describe('the runs of Jobs', () => {
     assert.equal(api.lists.length, 3, 'the result is known');
   });
 
-  test('the newest are kept when there are too many', async () => {
+  test('are read once, however many Jobs there are', async () => {
     const api = new PodApi();
-    const runs = new JobRuns(api);
-    const jobs = Array.from({ length: 2_001 }, (_, index) =>
+    const jobs = Array.from({ length: 5_001 }, (_, index) =>
       aJob(`job-${index}`, '2026-01-01T00:00:00Z', 'Complete'),
     );
+    const runs = jobRuns(api, { jobs });
     for (const job of jobs) await runs.ended(job);
     api.calls.length = 0;
-    for (const job of jobs.slice(1)) await runs.ended(job);
+    for (const job of jobs) await runs.ended(job);
     assert.equal(api.calls.length, 0);
+  });
+
+  test('of deleted Jobs are forgotten', async () => {
+    const api = new PodApi();
+    const jobs = Array.from({ length: 1_000 }, (_, index) =>
+      aJob(`job-${index}`, '2026-01-01T00:00:00Z', 'Complete'),
+    );
+    const runs = jobRuns(api, { jobs: jobs.slice(500) });
+    for (const job of jobs) await runs.ended(job);
+    const readAgain = async (some: readonly Child[]): Promise<number> => {
+      api.calls.length = 0;
+      for (const job of some) await runs.ended(job);
+      return api.calls.length;
+    };
+    assert.equal(await readAgain(jobs.slice(500)), 0);
+    assert.equal(await readAgain(jobs.slice(0, 500)), 500);
   });
 
   test('one without pods is not read again', async () => {
     const api = new PodApi();
-    const runs = new JobRuns(api);
+    const runs = jobRuns(api);
     assert.equal(await runs.ended(A), undefined);
     assert.equal(await runs.ended(A), undefined);
     assert.equal(api.calls.length, 1);
@@ -149,7 +174,7 @@ describe('the runs of Jobs', () => {
     );
     const own = aPod('a', '2026-01-01T00:00:00Z', ended(1, 'own'));
     const api = new PodApi([...others, own]);
-    assert.deepEqual(await new JobRuns(api).ended(A), { exitCode: 1, message: 'own' });
+    assert.deepEqual(await jobRuns(api).ended(A), { exitCode: 1, message: 'own' });
     assert.deepEqual(
       api.calls.filter((call) => call.startsWith('GET')),
       [`GET ${own.metadata.name}`],
@@ -161,7 +186,7 @@ describe('the runs of Jobs', () => {
       metadata: { name: `0-${index}`, labels: { 'controller-uid': 'uid-a' } },
     }));
     const api = new PodApi([...forged, aPod('a', '2026-01-01T00:00:00Z', ended(0, 'own'))]);
-    assert.equal((await new JobRuns(api).ended(A))?.message, 'own');
+    assert.equal((await jobRuns(api).ended(A))?.message, 'own');
     assert.equal(api.lists.length, 10);
   });
 
@@ -171,7 +196,7 @@ describe('the runs of Jobs', () => {
       return { metadata: { ...metadata, name: `0-${index}` } };
     });
     const api = new PodApi(forged);
-    assert.equal(await new JobRuns(api).ended(A), undefined);
+    assert.equal(await jobRuns(api).ended(A), undefined);
     assert.equal(api.lists.length, 10);
     assert.equal(api.calls.length, 15);
   });
@@ -186,13 +211,13 @@ describe('the runs of Jobs', () => {
         return answer;
       },
     };
-    assert.equal((await new JobRuns(client).ended(A))?.message, 'left');
+    assert.equal((await jobRuns(client).ended(A))?.message, 'left');
   });
 
   test('are kept as their pods have them: unpacked, a message may have 1 MB', async () => {
     const packed = `gz:${gzipSync('0'.repeat(1_000_000)).toString('base64')}`;
     const api = new PodApi([aPod('a', '2026-01-01T00:00:00Z', ended(0, packed))]);
-    const runs = new JobRuns(api);
+    const runs = jobRuns(api);
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     collect();
@@ -211,12 +236,12 @@ describe('the runs of Jobs', () => {
   test('compressed termination messages are decompressed', async () => {
     const packed = `gz:${gzipSync('{"results":{}}').toString('base64')}`;
     const api = new PodApi([aPod('a', '2026-01-01T00:00:00Z', ended(0, packed))]);
-    assert.equal((await new JobRuns(api).ended(A))?.message, '{"results":{}}');
+    assert.equal((await jobRuns(api).ended(A))?.message, '{"results":{}}');
   });
 
   test('truncated termination messages are ignored', async () => {
     const packed = `gz:${gzipSync('{"results":{}}').toString('base64').slice(0, 12)}`;
     const api = new PodApi([aPod('a', '2026-01-01T00:00:00Z', ended(0, packed))]);
-    assert.deepEqual(await new JobRuns(api).ended(A), { exitCode: 0 });
+    assert.deepEqual(await jobRuns(api).ended(A), { exitCode: 0 });
   });
 });
