@@ -54,6 +54,12 @@ module.exports = {
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
     ...upwards,
     {
+      name: 'each folder has a layer',
+      severity: 'error',
+      from: { path: '^(constructs|runner)/', pathNot: LAYERS },
+      to: {},
+    },
+    {
       name: 'a kind knows no other kind',
       severity: 'error',
       from: { path: '^constructs/kinds/([^/]+)/' },

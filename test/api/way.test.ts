@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
@@ -45,6 +45,10 @@ function filesOf(title: string): readonly string[] {
 const CREATION = filesOf('The way of one AppSite from event to Ready');
 const DELETION = filesOf('Deletion');
 const HELPERS = filesOf('What these files call');
+
+function exists(file: string): boolean {
+  return existsSync(path.join(projectRoot(), file));
+}
 
 describe('the ways of the architecture page', () => {
   let cluster: Cluster;
@@ -109,6 +113,30 @@ describe('the ways of the architecture page', () => {
       assert.deepEqual(missing, []);
     });
   }
+
+  test('name how many files they call in all, within a tenth', () => {
+    const [, ...figures] =
+      /(\d+) files of the runner and (\d+)\s+of `constructs\/`; the deletion calls (\d+) and (\d+)/.exec(
+        PAGE.replaceAll('\n', ' '),
+      ) ?? [];
+    const called = [created, deleted].flatMap((files) =>
+      ['runner/', 'constructs/'].map(
+        (folder) => files.filter((file) => file.startsWith(folder)).length,
+      ),
+    );
+    assert.equal(figures.length, 4);
+    for (const [index, count] of called.entries()) {
+      const stated = Number(figures[index]);
+      assert.ok(count <= stated && count > 0.9 * stated, `${called.join(', ')} files are called`);
+    }
+  });
+
+  test('leave out files that exist', () => {
+    assert.deepEqual(
+      SOMETIMES.filter((file) => !exists(file)),
+      [],
+    );
+  });
 
   test('name no helper that is called by neither', () => {
     const calls = new Set([...created, ...deleted]);

@@ -57,6 +57,10 @@ const REFUSED_IMPORTS: readonly (readonly [from: string, to: string])[] = [
   ['runner/apply', 'constructs/kinds/bench/x.ts'],
   ['runner/apply', 'cli/x.ts'],
   ['runner/apply', 'testbed/x.ts'],
+  ['runner/plan', 'runner/apply/x.ts'],
+  ['runner/cache', 'runner/reconcile/x.ts'],
+  ['runner/new-folder', 'runner/kit/x.ts'],
+  ['constructs/kit/new-folder', 'constructs/kit/x.ts'],
   ['cli/kube', 'testbed/x.ts'],
   ['testbed/node', 'tools/x.ts'],
   ['tools/demo', 'test/x.ts'],
@@ -67,6 +71,7 @@ const ACCEPTED_IMPORTS: readonly (readonly [from: string, to: string])[] = [
   ['constructs/kinds/site', 'constructs/frappe/x.ts'],
   ['constructs/frappe', 'constructs/integrations/keda/x.ts'],
   ['runner/apply', 'constructs/kit/x.ts'],
+  ['runner/apply', 'runner/plan/x.ts'],
   ['testbed/node', 'runner/x.ts'],
 ];
 
