@@ -1,14 +1,19 @@
-/** Tests that share one cluster, one after the other; `first-cluster.ts` has the others. */
+/** Tests that share one cluster; `first-cluster.ts` has the others. */
+import { sideBySide } from './support/side-by-side.js';
+
+// What disturbs the node, or loses requests where it is busy, runs one after the other.
 import './autoscaling.test.js';
 import './change.test.js';
-import './database-tls.test.js';
 import './gateway.test.js';
 import './operator-network.test.js';
-import './removal.test.js';
-import './requests.test.js';
-import './security.test.js';
-import './settings.test.js';
-import './site-kinds.test.js';
 import './upgrade.test.js';
 import './web-autoscaling.test.js';
 import './webhooks.test.js';
+
+sideBySide({
+  removal: () => import('./removal.test.js'),
+  security: () => import('./security.test.js'),
+  'site-kinds': () => import('./site-kinds.test.js'),
+  settings: () => import('./settings.test.js'),
+  'database-tls': () => import('./database-tls.test.js'),
+});

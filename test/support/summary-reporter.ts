@@ -9,7 +9,7 @@ import { inspect } from 'node:util';
 
 import { projectRoot } from '../../testbed/project-root.js';
 
-/** A suite that takes longer has a line of its own. */
+/** A suite or a test that takes longer has a line of its own. */
 const LONG_MS = 30_000;
 
 interface Failure {
@@ -70,19 +70,16 @@ export class Summary {
   }
 
   #passedOrSkipped(event: EventData.TestPass, suites: readonly string[]): string {
-    const { skip, details, nesting, name } = event;
+    const { skip, details } = event;
     if (skip !== undefined && skip !== false) {
       const reason = typeof skip === 'string' && skip !== '' ? skip : 'not applicable';
       const titles = this.#skipped.get(reason) ?? [];
       this.#skipped.set(reason, [...titles, titleOf(event, suites)]);
       return '';
     }
-    if (details.type !== 'suite') {
-      this.#passed += 1;
-      return '';
-    }
-    const isLong = nesting === 0 && details.duration_ms > LONG_MS;
-    return isLong ? `  ${name}: ${seconds(details.duration_ms)}\n` : '';
+    if (details.type !== 'suite') this.#passed += 1;
+    const { duration_ms: duration } = details;
+    return duration > LONG_MS ? `  ${titleOf(event, suites)}: ${seconds(duration)}\n` : '';
   }
 
   #failed(event: EventData.TestFail, suites: readonly string[]): string {

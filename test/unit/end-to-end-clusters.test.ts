@@ -12,7 +12,9 @@ test('each end-to-end test runs in one of the clusters', () => {
     .filter((file) => file.endsWith('-cluster.ts'))
     .flatMap((file) => {
       const text = readFileSync(path.join(folder, file), 'utf8');
-      return [...text.matchAll(/^import '\.\/(.*)\.js';$/gm)].map(([, name]) => `${name}.ts`);
+      return [...text.matchAll(/import(?: |\()'\.\/(.*\.test)\.js'/g)].map(
+        ([, name]) => `${name}.ts`,
+      );
     });
   const tests = files.filter((file) => file.endsWith('.test.ts'));
   assert.deepEqual(imported.sort(), tests.sort());

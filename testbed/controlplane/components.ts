@@ -126,6 +126,7 @@ export function controllerManager({ pki, kubeconfigs, place }: Setup): string[] 
     '--concurrent-deployment-syncs=10',
     '--concurrent-replicaset-syncs=10',
     '--concurrent-gc-syncs=20',
+    '--horizontal-pod-autoscaler-sync-period=2s',
     ...FAST_CLIENT,
   ];
 }
