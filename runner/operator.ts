@@ -118,7 +118,7 @@ async function startServers(
   const metrics = new OperatorMetrics(kinds.map(({ definition }) => definition.kind));
   const credentials = await loadCredentials(config.kubeconfig, env);
   const onCall: ClientOptions['onCall'] = (verb, code) => {
-    metrics.apiCall(verb, code);
+    metrics.apiCalls.inc({ verb, code });
   };
   const client = createClient({ credentials, onCall });
   const leaseClient = createClient({ credentials, onCall, connections: LEASE_CONNECTIONS });
@@ -127,7 +127,7 @@ async function startServers(
     client: leaseClient,
     log,
     onElected: () => {
-      metrics.leader(true);
+      metrics.leader.set(1);
       manager.start();
     },
     onLost,

@@ -123,6 +123,7 @@ function counter(
       operation: known(OPERATIONS, request?.operation),
       allowed: allowed === undefined ? 'error' : allowed ? 'true' : 'false',
     } as const;
-    metrics.admitted(labels, seconds);
+    metrics.admissions.inc(labels);
+    metrics.admissionDuration.observe({ webhook }, seconds);
   };
 }

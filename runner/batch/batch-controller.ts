@@ -118,11 +118,11 @@ export class BatchController {
       if (againMs !== undefined) this.queue.addAfter(key, againMs);
       result = 'success';
     } catch (error) {
-      metrics.failed(this.name, errorTypeOf(error));
+      metrics.errors.inc({ controller: this.name, error_type: errorTypeOf(error) });
       log.error('batch reconciliation failed', { controller: this.name, key, error });
       throw error;
     } finally {
-      metrics.reconciled(this.name, result, (monotonic() - started) / 1000);
+      metrics.duration.observe({ controller: this.name, result }, (monotonic() - started) / 1000);
     }
   }
 

@@ -21,13 +21,13 @@ export class InvalidObjects {
 
   constructor(
     private readonly props: {
-      readonly metrics: Pick<OperatorMetrics, 'invalidObject'>;
+      readonly metrics: Pick<OperatorMetrics, 'invalidObjects'>;
       readonly log: Logger;
     },
   ) {}
 
   readonly report: OnInvalid = (kind, key, stage, error) => {
-    this.props.metrics.invalidObject(kind, stage);
+    this.props.metrics.invalidObjects.inc({ kind, stage });
     const message = messageOf(error);
     const line = `${kind}/${key} ${stage} ${message}`;
     if (this.#logged.has(line)) return;

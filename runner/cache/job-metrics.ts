@@ -17,6 +17,5 @@ export function countJob(
 ): void {
   const job = after ?? before;
   if (job?.kind.kind !== 'Job') return;
-  if (!after) metrics.forgetJob(job.namespace, job.name);
-  else metrics.jobStatus(after.namespace, after.name, JOB_STATES[after.health.state]);
+  metrics.job(job.namespace, job.name, after && JOB_STATES[after.health.state]);
 }

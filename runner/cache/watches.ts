@@ -191,10 +191,10 @@ export class Watches {
       now,
       random,
       onEvent: () => {
-        metrics.watchActive(kind.kind, Date.now() / 1000);
+        metrics.watchSeen.set({ kind: kind.kind }, Date.now() / 1000);
       },
       onRestart: (reason, error) => {
-        metrics.watchRestarted(kind.kind, reason);
+        metrics.watchRestarts.inc({ kind: kind.kind, reason });
         if (reason === 'Forbidden') {
           onForbidden?.();
           const message = 'no permission to watch cluster-scoped kind; skipping it';

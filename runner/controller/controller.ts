@@ -88,7 +88,7 @@ export class Controller {
     this.#reconciler = new Reconciler({
       ...props,
       onSynthesized: (objects) => {
-        props.metrics.synthesized(this.name, objects);
+        props.metrics.synthesizedObjects.inc({ controller: this.name }, objects);
       },
     });
     this.queue = meteredQueue(this.name, props.metrics, props, {
@@ -161,7 +161,8 @@ export class Controller {
     const { namespace = '', name } = resource.metadata;
     const started = monotonic();
     this.#reconciledAt.set(key, started);
-    const line = log.child({ controller: this.name, namespace, name });
+    const { name: controller } = this;
+    const line = log.child({ controller, namespace, name });
     let result: ReconcileResult = 'error';
     try {
       const reconciled = await this.#reconciler.reconcile(resource, this.queue.failures(key));
@@ -171,15 +172,15 @@ export class Controller {
       this.#recordLastWarning(resource, report);
       if (report.error !== undefined) throw report.error;
       result = report.stalled ? 'stalled' : report.errorType ? 'waiting' : 'success';
-      if (report.errorType) metrics.failed(this.name, report.errorType);
+      if (report.errorType) metrics.errors.inc({ controller, error_type: report.errorType });
     } catch (error) {
-      metrics.failed(this.name, errorTypeOf(error));
+      metrics.errors.inc({ controller, error_type: errorTypeOf(error) });
       // A conflict is no defect: the next attempt has the present version.
       const level = isConflict(error) ? 'debug' : 'error';
       line[level]('reconciliation failed', { error, failures: this.queue.failures(key) + 1 });
       throw error;
     } finally {
-      metrics.reconciled(this.name, result, (monotonic() - started) / 1000);
+      metrics.duration.observe({ controller, result }, (monotonic() - started) / 1000);
     }
   }
 
@@ -187,7 +188,9 @@ export class Controller {
   async #publish(reconciled: OwnResource, report: Report, line: Logger): Promise<void> {
     const { metrics, resyncMs, random } = this.props;
     const key = keyOfObject(reconciled);
-    for (const { kind: childKind, change } of report.changes) metrics.applied(childKind, change);
+    for (const { kind: childKind, change } of report.changes) {
+      metrics.applies.inc({ kind: childKind, result: change });
+    }
     const written = report.changes.filter(({ change }) => change !== 'unchanged');
     if (written.some(({ change }) => change === 'configured')) {
       const repairs = [...(this.#repairs.get(key) ?? []), this.props.monotonic()];
@@ -250,7 +253,7 @@ export class Controller {
   /** In a terminating namespace no event can be recorded. */
   #reportOrphaned({ orphaned = [] }: Report, line: Logger): void {
     if (orphaned.length === 0) return;
-    this.props.metrics.orphaned(this.#kindName, orphaned.length);
+    this.props.metrics.orphanedData.inc({ kind: this.#kindName }, orphaned.length);
     const message = 'the namespace was deleted before the data of this resource: delete it by hand';
     line.warn(message, { left: orphaned });
   }

@@ -231,7 +231,7 @@ const SHARE = 1 / 4;
 
 /** A work queue whose depth, waits and retries are counted under the name of its controller. */
 export function meteredQueue(
-  name: string,
+  controller: string,
   metrics: OperatorMetrics,
   {
     concurrency,
@@ -255,16 +255,16 @@ export function meteredQueue(
     now,
     random,
     onDepth: (change) => {
-      metrics.queued(name, change);
+      metrics.queueDepth.inc({ controller }, change);
     },
     onWait: (seconds) => {
-      metrics.waited(name, seconds);
+      metrics.queueWait.observe({ controller }, seconds);
     },
     onRetry: () => {
-      metrics.retried(name);
+      metrics.queueRetries.inc({ controller });
     },
     onWork: (cause) => {
-      metrics.caused(name, cause);
+      metrics.causes.inc({ controller, cause });
     },
   });
 }

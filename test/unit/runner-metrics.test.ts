@@ -35,7 +35,7 @@ describe('the metrics of the specification', () => {
   }
 
   test('durations are counted by controller and result, beyond the 60 s of the alert', async () => {
-    metrics.reconciled('AppSite', 'success', 75);
+    metrics.duration.observe({ controller: 'AppSite', result: 'success' }, 75);
     const lines = await series('app_operator_reconciliation_duration_seconds');
     const bucket = (le: string, count: number): string =>
       `app_operator_reconciliation_duration_seconds_bucket{le="${le}",controller="AppSite",result="success"} ${count}`;
@@ -45,8 +45,8 @@ describe('the metrics of the specification', () => {
   });
 
   test('errors are counted by controller and type', async () => {
-    metrics.failed('AppBench', 'ApiError');
-    metrics.failed('AppBench', 'ApiError');
+    metrics.errors.inc({ controller: 'AppBench', error_type: 'ApiError' });
+    metrics.errors.inc({ controller: 'AppBench', error_type: 'ApiError' });
     assert.deepEqual(await series('app_operator_reconciliation_errors_total'), [
       'app_operator_reconciliation_errors_total{controller="AppBench",error_type="ApiError"} 2',
     ]);
@@ -76,12 +76,12 @@ describe('the metrics of the specification', () => {
   });
 
   test('a job has one status at a time, and none after its deletion', async () => {
-    metrics.jobStatus('shop', 'web-init', 'Active');
-    metrics.jobStatus('shop', 'web-init', 'Failed');
+    metrics.job('shop', 'web-init', 'Active');
+    metrics.job('shop', 'web-init', 'Failed');
     assert.deepEqual(await series('app_operator_job_status'), [
       'app_operator_job_status{job_name="web-init",namespace="shop",status="Failed"} 1',
     ]);
-    metrics.forgetJob('shop', 'web-init');
+    metrics.job('shop', 'web-init', undefined);
     assert.deepEqual(await series('app_operator_job_status'), []);
   });
 
@@ -122,9 +122,9 @@ describe('phases', () => {
       const id = { kind: 'AppSite', namespace: 'shop', name };
       metrics.phase(id, 'Provisioning');
       metrics.phase(id, 'Ready');
-      metrics.jobStatus('shop', `${name}-init`, 'Active');
-      metrics.jobStatus('shop', `${name}-init`, 'Succeeded');
-      metrics.forgetJob('shop', `${name}-init`);
+      metrics.job('shop', `${name}-init`, 'Active');
+      metrics.job('shop', `${name}-init`, 'Succeeded');
+      metrics.job('shop', `${name}-init`, undefined);
       metrics.phase(id, undefined);
     }
     assert.equal((await metrics.exposition()).body, before);
@@ -132,17 +132,18 @@ describe('phases', () => {
 });
 
 test('the operator counts its own work', async () => {
-  metrics.queued('AppSite', 9);
-  metrics.queued('AppSite', -2);
-  metrics.waited('AppSite', 0.2);
-  metrics.retried('AppSite');
-  metrics.caused('AppSite', 'Deployment changed');
-  metrics.applied('Deployment', 'unchanged');
-  metrics.synthesized('AppSite', 9);
-  metrics.watchRestarted('AppSite', 'Expired');
-  metrics.watchActive('AppSite', 1_700_000_000);
-  metrics.apiCall('apply', '200');
-  metrics.leader(true);
+  const controller = 'AppSite';
+  metrics.queueDepth.inc({ controller }, 9);
+  metrics.queueDepth.inc({ controller }, -2);
+  metrics.queueWait.observe({ controller }, 0.2);
+  metrics.queueRetries.inc({ controller });
+  metrics.causes.inc({ controller, cause: 'Deployment changed' });
+  metrics.applies.inc({ kind: 'Deployment', result: 'unchanged' });
+  metrics.synthesizedObjects.inc({ controller }, 9);
+  metrics.watchRestarts.inc({ kind: 'AppSite', reason: 'Expired' });
+  metrics.watchSeen.set({ kind: 'AppSite' }, 1_700_000_000);
+  metrics.apiCalls.inc({ verb: 'apply', code: '200' });
+  metrics.leader.set(1);
   const { body, contentType } = await metrics.exposition();
   assert.match(contentType, /^text\/plain; version=0\.0\.4/);
   for (const line of [
