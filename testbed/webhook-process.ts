@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { DEFAULT_API_GROUP } from '../constructs/kit/definition.js';
 import { KINDS } from '../constructs/registry.js';
 import { Admission } from '../runner/admission/admission.js';
-import { keysFor } from '../runner/admission/certificate-rotation.js';
+import { newKeys } from '../runner/admission/webhook-objects.js';
 import { serveWebhooks } from '../runner/admission/server.js';
 import { serveHttp } from '../runner/http/http-server.js';
 import { createLogger } from '../runner/telemetry/log.js';
@@ -40,8 +40,8 @@ const server = await serveWebhooks({
   onAnswer: () => undefined,
   log,
 });
-const keys = keysFor(undefined, { hosts: ['127.0.0.1'], now: Date.now(), settled: false });
-server.use(keys);
+const keys = newKeys(['127.0.0.1'], Date.now());
+await server.use(keys);
 const health = await serveHttp(address, { '/healthz': () => ({ status: 200, body: 'ok' }) }, log);
 process.on('message', () => {
   // Twice: what the first frees may hold more.

@@ -1,5 +1,6 @@
 import { OPERATOR } from '../../constructs/index.js';
 import { outsideName } from '../../constructs/kit/operator-identity.js';
+import { messageOf } from '../../constructs/kit/errors.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { Secret, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../api/api-error.js';
@@ -7,16 +8,18 @@ import { type Client, JSON_PATCH } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER } from '../cache/child.js';
 import { Reflector } from '../cache/reflector.js';
+import { WorkQueue } from '../queue/workqueue.js';
 import type { Logger } from '../telemetry/log.js';
-import { keysFor, rotated, type WebhookKeys } from './certificate-rotation.js';
 import {
   bundlePatch,
   keysOf,
   type KeySecret,
   MutatingWebhookConfiguration,
+  newKeys,
   secretOf,
   ValidatingWebhookConfiguration,
   type WebhookConfiguration,
+  type WebhookKeys,
 } from './webhook-objects.js';
 
 export interface CaInjectorProps {
@@ -30,36 +33,42 @@ export interface CaInjectorProps {
   readonly log: Logger;
 }
 
-/** Every API server watches the configurations, and loads a new bundle within this. */
-const SETTLE_MS = 10_000;
 const CHECK_MS = 3_600_000;
-const RETRY_MS = 5_000;
 /** Conflicts in a row after which the cause is not another replica. */
 const MOST_CONFLICTS = 4;
 const CONFIGURATIONS = [ValidatingWebhookConfiguration, MutatingWebhookConfiguration] as const;
+/** The one key of the queue. */
+const KEYS = 'keys';
 
 /**
- * Maintains the keys of the webhooks in a Secret, and their authority in the webhook configurations, if
+ * Maintains the keys of the webhooks in a Secret, and what is trusted in the webhook configurations, if
  * these exist; it never creates them. Every replica does so, since every replica serves: each write
- * derives from the Secret alone, so a second write changes nothing or is refused.
+ * derives from the Secret alone, so a second write changes nothing or is refused. New keys fail calls
+ * for the moment in which not all replicas and API servers have them: the webhooks are advice.
  */
 export class CaInjector {
   readonly #stop = new AbortController();
   readonly #secret: WatchedObject<KeySecret>;
   readonly #configurations: readonly WatchedObject<WebhookConfiguration>[];
+  /** One reconcile at a time: each sees the writes of the one before. */
+  readonly #queue = new WorkQueue({
+    work: () => this.#work(),
+    concurrency: 1,
+    now: () => performance.now(),
+    random: Math.random,
+  });
   #keys: WebhookKeys | undefined;
-  /** The bundle in all configurations, and since when, in monotonic milliseconds. */
-  #published: { readonly bundle: string; readonly since: number } | undefined;
-  #running = false;
-  #again = false;
   #lastWarning = '';
-  /** Conflicts in a row. */
-  #conflicts = 0;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly props: CaInjectorProps) {
     const watched = <O extends KubeObject>(kind: ObjectKind, name: string, namespace?: string) =>
-      new WatchedObject<O>({ ...props, kind, name, namespace, changed: () => this.#enqueue() });
+      new WatchedObject<O>({
+        ...props,
+        kind,
+        name,
+        namespace,
+        changed: () => this.#queue.add(KEYS),
+      });
     this.#secret = watched<KeySecret>(Secret, OPERATOR.webhookSecret, props.namespace);
     this.#configurations = CONFIGURATIONS.map((kind) =>
       watched<WebhookConfiguration>(
@@ -70,12 +79,13 @@ export class CaInjector {
   }
 
   start(): void {
+    this.#queue.start();
     for (const one of [this.#secret, ...this.#configurations]) void one.run(this.#stop.signal);
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#stop.abort();
-    clearTimeout(this.#timer);
+    await this.#queue.stop();
   }
 
   /** Why the webhooks are not ready; empty once they are. */
@@ -83,118 +93,65 @@ export class CaInjector {
     return this.#keys ? [] : [`Secret ${OPERATOR.webhookSecret}: no keys yet`];
   }
 
-  /** One reconcile at a time: each sees the writes of the one before. */
-  #enqueue(): void {
-    this.#again = true;
-    if (this.#running) return;
-    this.#running = true;
-    void this.#run().finally(() => {
-      this.#running = false;
-    });
-  }
-
-  async #run(): Promise<void> {
-    clearTimeout(this.#timer);
-    let next = CHECK_MS;
-    while (this.#again && !this.#stop.signal.aborted) {
-      this.#again = false;
-      try {
-        next = await this.#reconcile();
-        this.#lastWarning = '';
-        this.#conflicts = 0;
-      } catch (error) {
-        next = RETRY_MS;
-        // Another replica was faster: the watch delivers its change.
-        const conflict = error instanceof ApiError && [404, 409, 422].includes(error.status);
-        if (conflict && ++this.#conflicts < MOST_CONFLICTS) continue;
-        const what = error instanceof Error ? error.message : '';
-        if (what !== this.#lastWarning)
-          this.props.log.warn('webhook certificates not updated', { error });
+  async #work(): Promise<void> {
+    try {
+      await this.#reconcile();
+      this.#lastWarning = '';
+      this.#queue.addAfter(KEYS, CHECK_MS);
+    } catch (error) {
+      // Another replica was faster: the watch delivers its change.
+      const conflict = error instanceof ApiError && [404, 409, 422].includes(error.status);
+      const isExpected = conflict && this.#queue.failures(KEYS) + 1 < MOST_CONFLICTS;
+      const what = messageOf(error);
+      if (!isExpected && what !== this.#lastWarning) {
         this.#lastWarning = what;
+        this.props.log.warn('webhook certificates not updated', { error });
       }
+      throw error;
     }
-    if (this.#stop.signal.aborted) return;
-    this.#timer = setTimeout(() => this.#enqueue(), next);
-    this.#timer.unref();
   }
 
-  /** @returns milliseconds until the next one is due */
-  async #reconcile(): Promise<number> {
-    if (!this.#secret.known) return RETRY_MS;
-    await this.#updateSecret();
-    const { bundle } = this.#keys ?? {};
-    if (bundle === undefined) return RETRY_MS;
-    await this.#publish(bundle);
-    const since = this.#published?.bundle === bundle ? this.#published.since : undefined;
-    if (since === undefined) return RETRY_MS;
-    const rest = since + SETTLE_MS - performance.now();
-    if (rest > 0) return rest;
-    return (await this.#updateSecret()) ? RETRY_MS : CHECK_MS;
+  async #reconcile(): Promise<void> {
+    if (!this.#secret.known) return;
+    const stored = keysOf(this.#secret.object, this.props.hosts, Date.now());
+    const keys = stored ?? (await this.#renew());
+    const isNew = keys.cert !== this.#keys?.cert;
+    this.#keys = keys;
+    if (isNew) this.props.onKeys(keys);
+    for (const configuration of this.#configurations) await this.#publish(configuration, keys);
   }
 
-  /** @returns whether it was changed */
-  async #updateSecret(): Promise<boolean> {
+  async #renew(): Promise<WebhookKeys> {
     const { client, namespace, hosts, log } = this.props;
     const found = this.#secret.object;
-    const now = Date.now();
-    const stored = keysOf(found, now);
-    if (stored) this.#use(stored);
-    // If the Secret was deleted, a new authority is added, and the present certificate stays trusted.
-    const base = stored ?? (this.#keys && rotated(this.#keys, { now }));
-    const wanted = keysFor(base, { hosts, now, settled: this.#isSettled(base) });
-    if (wanted === stored) return false;
-    const body = secretOf(wanted, namespace, found);
+    const keys = newKeys(hosts, Date.now());
+    const body = secretOf(keys, namespace, found);
     const written = found
       ? await client.request<KeySecret>('PUT', pathOf(Secret, OPERATOR.webhookSecret, namespace), {
           body,
         })
       : await client.request<KeySecret>('POST', resourcePath(Secret, namespace), { body });
     this.#secret.remember(written);
-    log.info('webhook certificates updated', {
-      authority: base?.bundle !== wanted.bundle,
-      certificate: base?.cert !== wanted.cert,
-    });
-    this.#use(wanted);
-    return true;
+    log.info('webhook certificates updated');
+    return keys;
   }
 
-  #isSettled(keys: WebhookKeys | undefined): boolean {
-    const { bundle, since } = this.#published ?? { since: 0 };
-    return bundle === keys?.bundle && performance.now() - since >= SETTLE_MS;
-  }
-
-  #use(keys: WebhookKeys): void {
-    const { cert, key, bundle } = keys;
-    const before = this.#keys;
-    if (before?.cert === cert && before.key === key && before.bundle === bundle) return;
-    this.#keys = keys;
-    if (before?.cert !== cert) this.props.onKeys(keys);
-  }
-
-  /** Writes the bundle into the existing configurations. */
-  async #publish(bundle: string): Promise<void> {
-    let known = true;
-    for (const configuration of this.#configurations) {
-      known &&= configuration.known;
-      const { object, kind, name } = configuration;
-      const patch = object && bundlePatch(object, bundle);
-      if (!patch) continue;
-      const path = pathOf(kind, name);
-      configuration.remember(
-        await this.props.client.request<WebhookConfiguration>('PATCH', path, {
-          query: { fieldManager: FIELD_MANAGER },
-          contentType: JSON_PATCH,
-          body: patch,
-        }),
-      );
-      this.props.log.info('webhook configuration updated', {
-        kind: kind.kind,
-        name,
-      });
-    }
-    if (known && this.#published?.bundle !== bundle) {
-      this.#published = { bundle, since: performance.now() };
-    }
+  /** Writes the bundle into a configuration, if it exists. */
+  async #publish(
+    configuration: WatchedObject<WebhookConfiguration>,
+    { bundle }: WebhookKeys,
+  ): Promise<void> {
+    const { object, kind, name } = configuration;
+    const patch = object && bundlePatch(object, bundle);
+    if (!patch) return;
+    configuration.remember(
+      await this.props.client.request<WebhookConfiguration>('PATCH', pathOf(kind, name), {
+        query: { fieldManager: FIELD_MANAGER },
+        contentType: JSON_PATCH,
+        body: patch,
+      }),
+    );
+    this.props.log.info('webhook configuration updated', { kind: kind.kind, name });
   }
 }
 

@@ -1,9 +1,10 @@
-import { createServer, type Server } from 'node:https';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
+import { messageOf } from '../../constructs/kit/errors.js';
 import type { BindAddress } from '../config/parsers.js';
-import { LIMITS, listen } from '../http/http-server.js';
 import type { KeyPair } from '../http/certificate.js';
+import type { HttpServer, Reply, Route } from '../http/http-server.js';
+import { serveHttps } from '../http/https-server.js';
 import type { Logger } from '../telemetry/log.js';
 import { bodyOf, TooLarge } from './body.js';
 import {
@@ -40,83 +41,59 @@ export interface WebhookServerProps {
   readonly clientNames?: readonly string[];
 }
 
-export interface WebhookServer {
-  readonly port: number;
+export interface WebhookServer extends HttpServer {
   /** Uses this certificate for new connections. Before the first one every handshake fails. */
-  use(pair: KeyPair): void;
-  close(graceMs?: number): Promise<void>;
+  use(pair: KeyPair): Promise<void>;
 }
-
-const TLS = { minVersion: 'TLSv1.2' } as const;
-/** Shorter than the default of two minutes, for connections that send nothing. */
-const HANDSHAKE = { handshakeTimeout: 5_000 };
-
-/** A mounted file takes up to a minute to change. */
-const RELOAD_MS = 10_000;
-
-/** An API server waits three seconds for the response. */
-const REQUEST_MS = 5_000;
 
 /** Serves admission webhooks over HTTPS. @throws if the address is in use */
 export async function serveWebhooks(props: WebhookServerProps): Promise<WebhookServer> {
-  const { clientAuthorities, clientNames = [] } = props;
-  const server = createServer(
-    {
-      ...{ ...LIMITS, ...TLS, ...HANDSHAKE, requestTimeout: REQUEST_MS },
-      ...(clientAuthorities ? { requestCert: true, rejectUnauthorized: true } : {}),
+  const { address, log, webhooks, clientAuthorities } = props;
+  let pair: KeyPair | undefined;
+  const routes = Object.entries(webhooks).map(([path, webhook]) => [
+    path,
+    routeOf(path, webhook, props),
+  ]);
+  const server = await serveHttps({
+    address,
+    routes: Object.fromEntries(routes) as Record<string, Route>,
+    method: 'POST',
+    source: async () => {
+      const ca = await clientAuthorities?.();
+      return pair && { ...pair, ca };
     },
-    (request, response) => {
-      if (clientAuthorities && !isAccepted(request, clientNames)) {
-        reply(response, 403, 'forbidden: another client certificate is needed\n');
-      } else void answer(props, request, response);
-    },
-  );
-  // Each port scan breaks a handshake: the client reports it.
-  server.on('tlsClientError', () => undefined);
-  const secure = await secureContext(server, props);
-  const listening = await listen(server, props.address);
+    log,
+    ...(clientAuthorities ? { options: { requestCert: true, rejectUnauthorized: true } } : {}),
+  });
   return {
-    port: listening.port,
-    use: (pair) => {
-      secure.use(pair);
-    },
-    close: (graceMs) => {
-      secure.stop();
-      return listening.close(graceMs);
+    ...server,
+    use: (next) => {
+      pair = next;
+      return server.reload();
     },
   };
 }
 
-/** Keeps a server's certificate, and the authorities of its clients, current. */
-async function secureContext(
-  server: Server,
-  { clientAuthorities, log }: WebhookServerProps,
-): Promise<{ use: (pair: KeyPair) => void; stop: () => void }> {
-  let served: KeyPair | undefined;
-  let ca = await clientAuthorities?.();
-  const set = (): void => {
-    if (served) server.setSecureContext({ ...TLS, ...served, ...(ca === undefined ? {} : { ca }) });
-  };
-  const reload = async (): Promise<void> => {
-    try {
-      const next = await clientAuthorities?.();
-      if (next === ca) return;
-      ca = next;
-      set();
-      log.info('authorities of webhook clients reloaded');
-    } catch (error) {
-      log.warn('authorities of webhook clients not reloaded', { error });
+function routeOf(path: string, webhook: Webhook, props: WebhookServerProps): Route {
+  const { clientAuthorities, clientNames = [], onAnswer } = props;
+  return async (request) => {
+    if (clientAuthorities && !isAccepted(request, clientNames)) {
+      return { status: 403, body: 'forbidden: another client certificate is needed\n' };
     }
-  };
-  const timer = clientAuthorities && setInterval(() => void reload(), RELOAD_MS).unref();
-  return {
-    use: (pair) => {
-      served = pair;
-      set();
-    },
-    stop: () => {
-      clearInterval(timer);
-    },
+    const started = performance.now();
+    const reviewed: Reviewed = {};
+    const reply = await review(request, webhook, reviewed).catch((error: unknown) => {
+      // A client that has closed the connection gets no answer.
+      if (!request.destroyed || request.complete) {
+        const kind = reviewed.request?.kind.kind;
+        props.log.error('admission review failed', { path, kind, error });
+      }
+      return { status: 500, body: 'internal error\n' };
+    });
+    const seconds = (performance.now() - started) / 1000;
+    const { request: admission, allowed } = reviewed;
+    onAnswer({ webhook: path.slice(1), request: admission, allowed, seconds });
+    return reply;
   };
 }
 
@@ -131,73 +108,27 @@ function isAccepted(request: IncomingMessage, names: readonly string[]): boolean
   );
 }
 
-async function answer(
-  props: WebhookServerProps,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const { onAnswer, log } = props;
-  const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
-  const webhook = Object.hasOwn(props.webhooks, path) ? props.webhooks[path] : undefined;
-  if (!webhook) {
-    reply(response, 404, 'not found\n');
-    return;
-  }
-  if (request.method !== 'POST') {
-    reply(response, 405, 'method not allowed\n');
-    return;
-  }
-  const started = performance.now();
-  let reviewed: Reviewed = {};
-  try {
-    const body = await review(await bodyOf(request), webhook, (state) => (reviewed = state));
-    reply(response, 200, body);
-  } catch (error) {
-    const status = statusOf(error);
-    if (status !== undefined) reply(response, status, `${(error as Error).message}\n`);
-    else if (request.destroyed && !request.complete) response.destroy();
-    else {
-      log.error('admission review failed', { path, kind: reviewed.request?.kind.kind, error });
-      reply(response, 500, 'internal error\n');
-    }
-  }
-  const seconds = (performance.now() - started) / 1000;
-  const { request: admission, allowed } = reviewed;
-  onAnswer({ webhook: path.slice(1), request: admission, allowed, seconds });
-}
-
 /** How far a review came. */
 interface Reviewed {
-  readonly request?: AdmissionRequest;
-  readonly allowed?: boolean;
+  request?: AdmissionRequest;
+  allowed?: boolean;
 }
 
-/** The body of the response. */
 async function review(
-  body: string,
+  request: IncomingMessage,
   webhook: Webhook,
-  report: (state: Reviewed) => void,
-): Promise<string> {
-  const request = requestOf(body);
-  report({ request });
-  const response = await webhook(request);
-  report({ request, allowed: response.allowed });
-  return reviewOf(response);
-}
-
-/** The status of an expected error; undefined for others. */
-function statusOf(error: unknown): number | undefined {
-  if (error instanceof BadReview) return 400;
-  return error instanceof TooLarge ? 413 : undefined;
-}
-
-function reply(response: ServerResponse, status: number, body: string): void {
-  response.writeHead(status, {
-    'content-type': status === 200 ? 'application/json' : 'text/plain; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    'x-content-type-options': 'nosniff',
+  reviewed: Reviewed,
+): Promise<Reply> {
+  try {
+    reviewed.request = requestOf(await bodyOf(request));
+    const response = await webhook(reviewed.request);
+    reviewed.allowed = response.allowed;
+    return { status: 200, body: reviewOf(response), contentType: 'application/json' };
+  } catch (error) {
+    const body = `${messageOf(error)}\n`;
+    if (error instanceof BadReview) return { status: 400, body };
     // The unread rest of a body would count as the next request.
-    ...(status === 413 ? { connection: 'close' } : {}),
-  });
-  response.end(body);
+    if (error instanceof TooLarge) return { status: 413, body, headers: { connection: 'close' } };
+    throw error;
+  }
 }

@@ -1,7 +1,9 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { OPERATOR } from '../../constructs/index.js';
-import { areUsable, type WebhookKeys } from './certificate-rotation.js';
+import { type KeyPair, selfSigned } from '../http/certificate.js';
 
 export const ValidatingWebhookConfiguration: ObjectKind = {
   apiVersion: 'admissionregistration.k8s.io/v1',
@@ -28,25 +30,46 @@ export interface KeySecret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Keys of the Secret: those of a TLS Secret, the bundle and the authority's key. */
+/** The server's certificate and key, and what the API servers trust. */
+export interface WebhookKeys extends KeyPair {
+  /** PEM: the certificate itself, or the authority that has signed it. */
+  readonly bundle: string;
+}
+
+/** Keys of the Secret: those of a TLS Secret, and the bundle. */
 const KEYS = {
   cert: 'tls.crt',
   key: 'tls.key',
   bundle: 'ca.crt',
-  authorityKey: 'ca.key',
 } as const satisfies Record<keyof WebhookKeys, string>;
 
-/** The keys in a Secret; undefined if they cannot be used. */
-export function keysOf(secret: KeySecret | undefined, now: number): WebhookKeys | undefined {
+/** A new self-signed certificate for these hosts. */
+export function newKeys(hosts: readonly string[], now: number): WebhookKeys {
+  const pair = selfSigned({ commonName: 'app-operator-webhook', hosts, now });
+  return { ...pair, bundle: pair.cert };
+}
+
+/** The keys in a Secret; undefined if they do not fit together or end soon. */
+export function keysOf(
+  secret: KeySecret | undefined,
+  hosts: readonly string[],
+  now: number,
+): WebhookKeys | undefined {
   const text = (key: string): string =>
     Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
-  const keys: WebhookKeys = {
-    cert: text(KEYS.cert),
-    key: text(KEYS.key),
-    bundle: text(KEYS.bundle),
-    authorityKey: text(KEYS.authorityKey),
-  };
-  return secret && areUsable(keys, now) ? keys : undefined;
+  const keys = { cert: text(KEYS.cert), key: text(KEYS.key), bundle: text(KEYS.bundle) };
+  try {
+    const cert = new X509Certificate(keys.cert);
+    const [from, to] = [Date.parse(cert.validFrom), Date.parse(cert.validTo)];
+    const isUsable =
+      cert.checkPrivateKey(createPrivateKey(keys.key)) &&
+      cert.verify(new X509Certificate(keys.bundle).publicKey) &&
+      hosts.every((host) => (isIP(host) ? cert.checkIP(host) : cert.checkHost(host))) &&
+      to - now >= (to - from) / 3;
+    return isUsable ? keys : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The Secret with these keys: the earlier one updated, or a new one. */
@@ -55,19 +78,18 @@ export function secretOf(
   namespace: string,
   before: KeySecret | undefined,
 ): KeySecret & { readonly type: string } {
-  const data = Object.fromEntries(
-    Object.entries(KEYS).map(([field, key]) => [
-      key,
-      Buffer.from(keys[field as keyof WebhookKeys]).toString('base64'),
-    ]),
-  );
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
   return {
     apiVersion: 'v1',
     kind: 'Secret',
     type: 'kubernetes.io/tls',
     ...before,
     metadata: before?.metadata ?? { name: OPERATOR.webhookSecret, namespace },
-    data: { ...before?.data, ...data },
+    data: {
+      [KEYS.cert]: base64(keys.cert),
+      [KEYS.key]: base64(keys.key),
+      [KEYS.bundle]: base64(keys.bundle),
+    },
   };
 }
 

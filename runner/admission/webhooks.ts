@@ -86,8 +86,9 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
     // Outside of a cluster, callers on this machine use its address.
     hosts: [service, '127.0.0.1'],
     onKeys: (keys) => {
-      server.use(keys);
-      log.info('the certificate is served', { port: server.port });
+      void server.use(keys).then(() => {
+        log.info('the certificate is served', { port: server.port });
+      });
     },
     log,
   });
@@ -96,8 +97,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
     port: server.port,
     problems: () => caInjector.problems(),
     close: async () => {
-      caInjector.stop();
-      await server.close();
+      await Promise.all([caInjector.stop(), server.close()]);
     },
   };
 }

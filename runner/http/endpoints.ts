@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js';
 import { type Check, health } from './health-endpoint.js';
 import { type HttpServer, type Reply, serveHttp } from './http-server.js';
 import { serveHttps } from './https-server.js';
-import { mountedSource, selfSignedSource } from './key-pair-source.js';
+import { mountedSource, selfSignedSource } from './certificate.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
 

@@ -11,11 +11,12 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Responds to a GET. An error that it throws becomes a 500 without details. */
+/** Responds to a request. An error that it throws becomes a 500 without details. */
 export type Route = (request: IncomingMessage) => Reply | Promise<Reply>;
 
-/** The routes by path. Other paths are 404; other methods than GET are 405. */
+/** The routes by path. Other paths are 404; other methods than that of the server are 405. */
 export type Routes = Readonly<Record<string, Route>>;
+export type Method = 'GET' | 'POST';
 
 export interface HttpServer {
   /** The port on which it listens. */
@@ -27,7 +28,7 @@ export interface HttpServer {
 /** Limits for callers: every response here is small and fast. */
 export const LIMITS = {
   headersTimeout: 5_000,
-  requestTimeout: 10_000,
+  requestTimeout: 5_000,
   keepAliveTimeout: 65_000,
   // How often the first two are looked at: by default every half minute.
   connectionsCheckingInterval: 1_000,
@@ -46,9 +47,9 @@ export async function serveHttp(
 }
 
 /** The request listener of some routes. */
-export function answer(routes: Routes, log: Logger) {
+export function answer(routes: Routes, log: Logger, method: Method = 'GET') {
   return (request: IncomingMessage, response: ServerResponse): void => {
-    reply(routes, request)
+    reply(routes, request, method)
       .catch((error: unknown): Reply => {
         log.error('request failed', { path: pathOf(request), error });
         return { status: 500, body: 'internal error\n' };
@@ -112,12 +113,12 @@ function limitConnections(server: Server): void {
   });
 }
 
-async function reply(routes: Routes, request: IncomingMessage): Promise<Reply> {
+async function reply(routes: Routes, request: IncomingMessage, method: Method): Promise<Reply> {
   const path = pathOf(request);
   const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
   if (!route) return { status: 404, body: 'not found\n' };
-  if (request.method !== 'GET') {
-    return { status: 405, body: 'method not allowed\n', headers: { allow: 'GET' } };
+  if (request.method !== method) {
+    return { status: 405, body: 'method not allowed\n', headers: { allow: method } };
   }
   return route(request);
 }

@@ -11,9 +11,9 @@ import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { DEFINITIONS, KINDS } from '../../constructs/registry.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { Admission } from '../../runner/admission/admission.js';
-import { keysFor } from '../../runner/admission/certificate-rotation.js';
 import type { AdmissionRequest, AdmissionResponse } from '../../runner/admission/review.js';
 import { type Answered, serveWebhooks, type WebhookServer } from '../../runner/admission/server.js';
+import { newKeys } from '../../runner/admission/webhook-objects.js';
 import { definitionOf } from '../unit/schema-definitions.js';
 import { aBench, MINIMAL } from '../unit/schema-manifests.js';
 import { randomFrom } from '../../testbed/random.js';
@@ -26,7 +26,7 @@ const answered: Answered[] = [];
 let server: WebhookServer;
 let agent: Agent;
 before(async () => {
-  const keys = keysFor(undefined, { hosts: ['127.0.0.1'], now: Date.now(), settled: false });
+  const keys = newKeys(['127.0.0.1'], Date.now());
   const admission = new Admission({
     kinds: KINDS,
     group: DEFAULT_API_GROUP,
@@ -46,7 +46,7 @@ before(async () => {
     onAnswer: (one) => answered.push(one),
     log,
   });
-  server.use(keys);
+  await server.use(keys);
   agent = new Agent({ connect: { ca: keys.bundle } });
 });
 after(async () => {

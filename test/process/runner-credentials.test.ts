@@ -15,12 +15,7 @@ import {
 import { libraryReader } from '../../runner/api/kubeconfig-library.js';
 import { contextsOf, readKubeconfig } from '../../runner/api/kubeconfig.js';
 
-const pair = selfSigned({
-  commonName: 'x',
-  hosts: [],
-  notBefore: new Date(),
-  notAfter: new Date(Date.now() + 1e9),
-});
+const pair = selfSigned({ commonName: 'x', hosts: [], now: Date.now() });
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 let folder: string;

@@ -10,14 +10,14 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls, type SecureVersion, type TLSSocket } from 'node:tls';
 
-import { type KeyPair, selfSigned } from '../../runner/http/certificate.js';
+import {
+  type KeyPair,
+  mountedSource,
+  selfSigned,
+  selfSignedSource,
+} from '../../runner/http/certificate.js';
 import { type HttpServer } from '../../runner/http/http-server.js';
 import { serveHttps } from '../../runner/http/https-server.js';
-import {
-  type KeyPairSource,
-  mountedSource,
-  selfSignedSource,
-} from '../../runner/http/key-pair-source.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 
 const DAY_MS = 24 * 3_600_000;
@@ -36,7 +36,7 @@ afterEach(async () => {
   for (const server of running.splice(0)) await server.close(0);
 });
 
-async function serve(source: KeyPairSource): Promise<number> {
+async function serve(source: () => Promise<KeyPair>): Promise<number> {
   const routes = { '/': () => ({ status: 200, body: 'hello' }) };
   const address = { host: '127.0.0.1', port: 0 };
   const server = await serveHttps({ address, routes, source, log, reloadMs: RELOAD_MS });
@@ -45,13 +45,7 @@ async function serve(source: KeyPairSource): Promise<number> {
 }
 
 function pairFor(commonName: string): KeyPair {
-  const now = Date.now();
-  return selfSigned({
-    commonName,
-    hosts: ['localhost', '127.0.0.1'],
-    notBefore: new Date(now - 1000),
-    notAfter: new Date(now + DAY_MS),
-  });
+  return selfSigned({ commonName, hosts: ['localhost', '127.0.0.1'], now: Date.now() });
 }
 
 interface HttpsResponse {
@@ -88,7 +82,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 describe('a self-signed certificate', () => {
   test('is one that TLS clients accept who trust it', async () => {
     const pair = pairFor('app-operator');
-    const port = await serve({ current: () => Promise.resolve(pair) });
+    const port = await serve(() => Promise.resolve(pair));
     const { status, subject } = await get(port, { ca: pair.cert });
     assert.deepEqual({ status, subject }, { status: 200, subject: 'CN=app-operator' });
     await assert.rejects(get(port, { ca: pairFor('app-operator').cert }));
@@ -103,28 +97,24 @@ describe('a self-signed certificate', () => {
   });
 
   test('can live past 2049, when the form of its times changes', () => {
-    const { cert } = selfSigned({
-      commonName: 'x',
-      hosts: [],
-      notBefore: new Date('2049-12-31T23:59:59Z'),
-      notAfter: new Date('2050-06-01T00:00:00Z'),
-    });
+    const now = Date.parse('2049-12-31T23:59:59Z');
+    const { cert } = selfSigned({ commonName: 'x', hosts: [], now });
     const { validFromDate, validToDate } = new X509Certificate(cert);
-    assert.equal(validFromDate.toISOString(), '2049-12-31T23:59:59.000Z');
-    assert.equal(validToDate.toISOString(), '2050-06-01T00:00:00.000Z');
+    assert.equal(validFromDate.toISOString(), '2049-12-30T23:59:59.000Z');
+    assert.equal(validToDate.toISOString(), '2050-12-31T23:59:59.000Z');
   });
 
   test('is replaced long before it expires', async () => {
     let now = Date.now();
     const source = selfSignedSource('x', ['localhost'], () => now);
-    const first = await source.current();
+    const first = await source();
     const { validFromDate, validToDate } = new X509Certificate(first.cert);
     assert.ok(validFromDate.getTime() <= now - DAY_MS / 2, 'clocks that are behind accept it');
     now += 200 * DAY_MS;
-    assert.equal(await source.current(), first);
+    assert.equal(await source(), first);
     now += 100 * DAY_MS;
     assert.ok(now < validToDate.getTime() - 30 * DAY_MS);
-    assert.notEqual(await source.current(), first);
+    assert.notEqual(await source(), first);
   });
 });
 
@@ -132,7 +122,7 @@ describe('a client', () => {
   /** The version of TLS that a client and the server agree on. */
   async function agreed(version: SecureVersion): Promise<string | null> {
     const pair = pairFor('app-operator');
-    const port = await serve({ current: () => Promise.resolve(pair) });
+    const port = await serve(() => Promise.resolve(pair));
     const socket = connectTls({
       ...{ host: '127.0.0.1', port, rejectUnauthorized: false },
       ...{ minVersion: version, maxVersion: version },
@@ -193,11 +183,9 @@ describe('a mounted certificate', () => {
     const where = await mounted(pair);
     const source = mountedSource(where);
     let reads = 0;
-    const port = await serve({
-      current: () => {
-        reads++;
-        return source.current();
-      },
+    const port = await serve(() => {
+      reads++;
+      return source();
     });
     logged = '';
     const complaints = (): number => logged.match(/certificate not reloaded/g)?.length ?? 0;
@@ -216,14 +204,12 @@ describe('a mounted certificate', () => {
     let reads = 0;
     let open = 0;
     let most = 0;
-    await serve({
-      current: async () => {
-        reads++;
-        most = Math.max(most, ++open);
-        await sleep(5 * RELOAD_MS);
-        open--;
-        return pair;
-      },
+    await serve(async () => {
+      reads++;
+      most = Math.max(most, ++open);
+      await sleep(5 * RELOAD_MS);
+      open--;
+      return pair;
     });
     await until(() => reads > 3);
     assert.equal(most, 1);

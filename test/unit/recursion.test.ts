@@ -25,7 +25,6 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'constructs/kit/schema/stored-value.ts stored storedObject': 'our schema',
   'constructs/kit/schema/typed-fields.ts below misfit': 'our schema',
   'constructs/kit/schema/violations.ts violations': 'our schema',
-  'runner/admission/ca-injector.ts this.#enqueue this.#run': 'one call each time that a timer ends',
   'runner/admission/normalize.ts textsAt': 'the path, which is ours',
   'runner/apply/applier.ts this.#change': 'a second attempt, with a live object',
   'runner/apply/as-applied.ts isSame isSameList': 'the object that is wanted',
