@@ -55,7 +55,7 @@ export class Manager {
     });
     await discovery.first(watches.signal);
     await Promise.all(needed.map(({ kind }) => watches.synced(kind)));
-    // Without its API an object would count as surplus; one unreadable API must not block the others.
+    // Without its API an object would count as surplus; one API that cannot be read must not block the others.
     await Promise.race([
       Promise.all(this.#optionalSyncs),
       sleep(OPTIONAL_SYNC_MS, undefined, { signal: watches.signal }).catch(() => undefined),

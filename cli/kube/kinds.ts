@@ -38,7 +38,7 @@ export function childKinds(kinds = KINDS): readonly ObjectKind[] {
 }
 
 /** The kinds that trees depend on, besides children. */
-export function referenceKinds(kinds = KINDS): readonly ObjectKind[] {
+function referenceKinds(kinds = KINDS): readonly ObjectKind[] {
   const children = new Set(childKinds(kinds).map(kindId));
   return distinct(kinds.flatMap(({ reads }) => reads)).filter(
     (kind) => !children.has(kindId(kind)),

@@ -3,7 +3,7 @@ import { bytesOf } from '../kit/quantity.js';
 
 /** Memory of one process: what the framework and usual apps load, and what requests add. */
 const PROCESS_BYTES = 256 * 1024 * 1024;
-const MOST_PROCESSES = 16;
+const MAX_PROCESSES = 16;
 
 /** Numbers of gunicorn, with every default decided. */
 export function gunicornSettings(
@@ -25,5 +25,5 @@ function derivedWorkers(resources: Resources | undefined): number {
   const { cpu, memory } = resources?.limits ?? {};
   const wanted = cpu === undefined ? 2 : Math.floor(2 * bytesOf(cpu)) + 1;
   const possible = memory === undefined ? wanted : Math.floor(bytesOf(memory) / PROCESS_BYTES);
-  return Math.max(1, Math.min(wanted, possible, MOST_PROCESSES));
+  return Math.max(1, Math.min(wanted, possible, MAX_PROCESSES));
 }

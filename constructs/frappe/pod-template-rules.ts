@@ -56,7 +56,7 @@ export function templateProblems(
   templates: RawTemplates | undefined,
   rules: TemplateRules,
 ): readonly Problem[] {
-  const malformed = Object.entries(templates ?? {}).flatMap(([component, template]) =>
+  const invalid = Object.entries(templates ?? {}).flatMap(([component, template]) =>
     hasForm(template) ? [] : formProblems(template, `${PATH}.${component}`),
   );
   const broken = components(templates).flatMap(([component, { metadata, spec = {} }]) => {
@@ -68,7 +68,7 @@ export function templateProblems(
       ...podProblems(spec, place),
     ];
   });
-  return [...malformed, ...broken].slice(0, MAX_PROBLEMS);
+  return [...invalid, ...broken].slice(0, MAX_PROBLEMS);
 }
 
 /** The templates of components that exist and whose form is right: the schema refuses other names. */

@@ -186,8 +186,6 @@ export type TemplatePod = NonNullable<CheckedTemplate['spec']>;
 export type TemplateContainer = Value<typeof INIT_CONTAINER>;
 /** A further volume. */
 export type TemplateVolume = Value<typeof VOLUME>;
-/** What a further container may do, and as whom it runs. */
-export type TemplateSecurity = Value<typeof SECURITY>;
 
 const ROOT = compile(TEMPLATE);
 

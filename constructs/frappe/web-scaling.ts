@@ -5,7 +5,7 @@ import type { Observation } from '../kit/kind.js';
 import * as k8s from '../kit/k8s.js';
 import { HorizontalPodAutoscaler } from '../kit/object-kind.js';
 import type { Resource } from '../kit/object.js';
-import { mostReplicas, WEB, type ForeignScaler } from './worker-scaling.js';
+import { maxReplicasOf, WEB, type ForeignScaler } from './worker-scaling.js';
 
 /** What decides about the number of pods with web processes. */
 export interface WebScaleProps {
@@ -46,7 +46,7 @@ export function webScale({
 
 /** Whether there may be several pods at a time. */
 export function hasSeveral({ replicas, scaling, scaled }: WebScale): boolean {
-  if (scaling) return mostReplicas(scaling) > 1;
+  if (scaling) return maxReplicasOf(scaling) > 1;
   return scaled || (replicas ?? 1) > 1;
 }
 
@@ -66,7 +66,7 @@ export class WebScaler extends k8s.KubeHorizontalPodAutoscaler {
       spec: {
         scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name },
         minReplicas: scaling.minReplicas,
-        maxReplicas: mostReplicas(scaling),
+        maxReplicas: maxReplicasOf(scaling),
         metrics: [
           {
             // Not of the whole pod: a sidecar without a request would stop the scaling.

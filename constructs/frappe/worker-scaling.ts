@@ -24,14 +24,14 @@ import { scalersOfDeployment, type HpaLike } from './indexes.js';
 export const WEB = 'gunicorn';
 
 /** The most pods of a Deployment that scales, where neither `maxReplicas` nor `minReplicas` asks for more. */
-const MOST_REPLICAS = 5;
+const DEFAULT_MAX_REPLICAS = 5;
 
 /** The most pods of a Deployment that scales. */
-export function mostReplicas({
+export function maxReplicasOf({
   minReplicas,
   maxReplicas,
 }: Pick<QueueScaling, 'minReplicas' | 'maxReplicas'>): number {
-  return maxReplicas ?? Math.max(MOST_REPLICAS, minReplicas);
+  return maxReplicas ?? Math.max(DEFAULT_MAX_REPLICAS, minReplicas);
 }
 
 /** The number of workers of a queue, and what decides it. */

@@ -8,7 +8,7 @@ import { WORKER_REQUESTS } from './default-resources.js';
 import type { BenchModel } from './bench-model.js';
 import { COMMON_CONFIG_FILE, QUEUE_KEY, QUEUES, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { nginxAddress, PYTHON, SITES_DIR } from './pod.js';
-import { mostReplicas, type WorkerScale } from './worker-scaling.js';
+import { maxReplicasOf, type WorkerScale } from './worker-scaling.js';
 import { WorkloadConstruct } from './workload.js';
 
 /** The component of a queue's workers, as specs name it. */
@@ -125,7 +125,7 @@ export class Worker extends Construct {
     if (scale.mode !== 'autoscaled' || !scale.scaling || redis.external) return;
     new QueueScaler(this, 'scaler', {
       ...scale.scaling,
-      maxReplicas: mostReplicas(scale.scaling),
+      maxReplicas: maxReplicasOf(scale.scaling),
       name,
       namespace: bench.namespace,
       labels: childLabels(owner, component),

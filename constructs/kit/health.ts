@@ -131,7 +131,7 @@ const NUMBERS = [
 /** What is read of an object, where it has the types that it should have. */
 function observable(object: Observable): Observable {
   const { spec, status } = object as { readonly spec?: unknown; readonly status?: unknown };
-  const read = isObject(status) ? soundStatus(status) : undefined;
+  const read = isObject(status) ? checkedStatus(status) : undefined;
   const { spec: _spec, status: _status, ...others } = object;
   return {
     ...others,
@@ -140,11 +140,13 @@ function observable(object: Observable): Observable {
   };
 }
 
-function soundStatus(status: Readonly<Record<string, unknown>>): NonNullable<Observable['status']> {
+function checkedStatus(
+  status: Readonly<Record<string, unknown>>,
+): NonNullable<Observable['status']> {
   const { conditions, ...others } = status;
-  const sound = withoutMisfits(others, TEXTS, NUMBERS);
+  const fitting = withoutMisfits(others, TEXTS, NUMBERS);
   return {
-    ...sound,
+    ...fitting,
     ...(conditions === undefined ? {} : { conditions: conditionsOf(conditions) }),
   };
 }

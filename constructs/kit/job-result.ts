@@ -58,7 +58,7 @@ export function withoutPrefix(line: string): string {
 
 const RESULT_ID = /^[\w-]{1,63}$/;
 /** More than a batch has requests. */
-const MOST_RESULTS = 1_000;
+const MAX_RESULTS = 1_000;
 
 /**
  * The entries of `{"results": {"<id>": [...]}}`; an entry that is no list is empty.
@@ -71,7 +71,7 @@ export function resultEntries(
   if (!isObject(results)) throw new Error('the termination message has no results');
   return Object.entries(results)
     .filter(([id]) => RESULT_ID.test(id))
-    .slice(0, MOST_RESULTS)
+    .slice(0, MAX_RESULTS)
     .map(([id, entry]) => [id, Array.isArray(entry) ? (entry as readonly unknown[]) : []]);
 }
 

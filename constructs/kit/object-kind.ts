@@ -1,5 +1,5 @@
 import { defined } from './json/defined.js';
-import { endingWith } from './json/ending-with.js';
+import { pickBySuffix } from './json/pick-by-suffix.js';
 import type { HealthRule } from './health.js';
 import { MANAGED_BY_LABEL } from './labels.js';
 import { HOST_GRANT } from './metadata-keys.js';
@@ -121,7 +121,7 @@ function modesOfClaim(object: KubeObject): KubeObject {
 }
 
 /** The longest grant of an Ingress that is kept: users may write any text. */
-const MOST_OF_GRANT = 8 * 1024;
+const MAX_GRANT_LENGTH = 8 * 1024;
 
 /** An Ingress with its host names, its address, its age, its owner and its annotations of a grant. */
 function hostsOfIngress(object: KubeObject): KubeObject {
@@ -130,7 +130,7 @@ function hostsOfIngress(object: KubeObject): KubeObject {
     { readonly loadBalancer?: { readonly ingress?: readonly object[] } }
   >;
   const { name, namespace, creationTimestamp, ownerReferences } = object.metadata;
-  const annotations = endingWith([HOST_GRANT], object.metadata.annotations, MOST_OF_GRANT);
+  const annotations = pickBySuffix([HOST_GRANT], object.metadata.annotations, MAX_GRANT_LENGTH);
   return {
     apiVersion: object.apiVersion,
     kind: object.kind,

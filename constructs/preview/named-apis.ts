@@ -4,11 +4,8 @@ import type { Resource } from '../kit/object.js';
 import { kindId } from '../kit/object-kind.js';
 
 /** The integrations that the spec of a resource asks for by name. */
-export function namedIntegrations(
-  resource: Resource,
-  integrations: readonly Integration[] = INTEGRATIONS,
-): readonly Integration[] {
-  return integrations.filter((integration) => integration.isNamedBy?.(resource));
+export function namedIntegrations(resource: Resource): readonly Integration[] {
+  return INTEGRATIONS.filter((integration) => integration.isNamedBy?.(resource));
 }
 
 /** The optional APIs that resources ask for by name, as `<apiVersion>/<kind>`. */

@@ -29,7 +29,7 @@ const CACHE_DELAY_MS = 200;
 /** The most fields of a refusal that are logged, and the most characters of a name. */
 const LOGGED = { fields: 20, name: 253 } as const;
 /** The most operations of a patch: more are of an object from before there were bounds. */
-const MOST_PATCHED = 1_000;
+const MAX_PATCHED = 1_000;
 /** The API server truncates longer warnings, and shows few. */
 const WARNING = { most: 8, length: 256 };
 
@@ -59,7 +59,7 @@ export class Admission {
     const change = this.#changeOf(request);
     if (!change || request.operation === 'DELETE') return allow(request);
     const patch = normalize(change.object, change.kind.normal ?? []);
-    if (patch.length === 0 || patch.length > MOST_PATCHED) return allow(request);
+    if (patch.length === 0 || patch.length > MAX_PATCHED) return allow(request);
     const stored = patch.slice(0, WARNING.most).map(({ path, value }) => ({
       path: path
         .slice(1)

@@ -7,9 +7,9 @@ export class TooLarge extends Error {
 }
 
 /** Bytes of a review: the time that one takes grows with them. */
-export const MOST_BYTES = 256 * 1024;
+export const MAX_BYTES = 256 * 1024;
 /** Nested lists and objects of a review. */
-export const MOST_LEVELS = 100;
+const MAX_LEVELS = 100;
 
 /** The body of a request. @throws TooLarge, BadReview */
 export async function bodyOf(request: IncomingMessage): Promise<string> {
@@ -19,12 +19,12 @@ export async function bodyOf(request: IncomingMessage): Promise<string> {
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     if (!Buffer.isBuffer(chunk)) throw new BadReview('body: not bytes');
     length += chunk.length;
-    if (length > MOST_BYTES) throw new TooLarge(`body: longer than ${MOST_BYTES} bytes`);
+    if (length > MAX_BYTES) throw new TooLarge(`body: longer than ${MAX_BYTES} bytes`);
     chunks.push(chunk);
   }
   const text = Buffer.concat(chunks).toString('utf8');
-  if (levelsOf(text) > MOST_LEVELS) {
-    throw new TooLarge(`body: nests more than ${MOST_LEVELS} levels`);
+  if (levelsOf(text) > MAX_LEVELS) {
+    throw new TooLarge(`body: nests more than ${MAX_LEVELS} levels`);
   }
   return text;
 }

@@ -35,7 +35,7 @@ export interface CaInjectorProps {
 
 const CHECK_MS = 3_600_000;
 /** Conflicts in a row after which the cause is not another replica. */
-const MOST_CONFLICTS = 4;
+const MAX_CONFLICTS = 4;
 const CONFIGURATIONS = [ValidatingWebhookConfiguration, MutatingWebhookConfiguration] as const;
 /** The one key of the queue. */
 const KEYS = 'keys';
@@ -101,7 +101,7 @@ export class CaInjector {
     } catch (error) {
       // Another replica was faster: the watch delivers its change.
       const conflict = error instanceof ApiError && [404, 409, 422].includes(error.status);
-      const isExpected = conflict && this.#queue.failures(KEYS) + 1 < MOST_CONFLICTS;
+      const isExpected = conflict && this.#queue.failures(KEYS) + 1 < MAX_CONFLICTS;
       const what = messageOf(error);
       if (!isExpected && what !== this.#lastWarning) {
         this.#lastWarning = what;

@@ -2,7 +2,7 @@ import { isObject } from '../../constructs/kit/json/is-object.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 
-export const REVIEW_VERSION = 'admission.k8s.io/v1';
+const REVIEW_VERSION = 'admission.k8s.io/v1';
 
 /** The request of an AdmissionReview, as far as it is read here. */
 export interface AdmissionRequest {

@@ -103,8 +103,8 @@ export class ConnectionError extends Error {
 /** The response is longer than its caller reads. */
 export class ResponseTooLarge extends Error {
   override readonly name = 'ResponseTooLarge';
-  constructor(call: string, mostBytes: number) {
-    super(`${call}: response is longer than ${mostBytes} bytes`);
+  constructor(call: string, maxBytes: number) {
+    super(`${call}: response is longer than ${maxBytes} bytes`);
   }
 }
 

@@ -6,7 +6,7 @@ import type { Access, Endpoint } from './endpoint.js';
 import type { Credentials } from './credentials.js';
 import { lines } from './lines.js';
 import { isCollection, type Verb } from './resource-path.js';
-import { MOST_BYTES, textOf } from './response-body.js';
+import { MAX_BYTES, textOf } from './response-body.js';
 import { retryDelay } from './retry.js';
 import { Semaphore } from '../kit/semaphore.js';
 import { closeTransport, openTransport, type Transport } from './transport.js';
@@ -30,7 +30,7 @@ export interface RequestOptions {
   /** How to parse the response: a log is text. @default json */
   readonly answer?: 'json' | 'text';
   /** The longest body that is read. @default 16 MiB for a list; any other body is read to its end */
-  readonly mostBytes?: number;
+  readonly maxBytes?: number;
   readonly signal?: AbortSignal;
   /** For the whole call with its retries. @default 30,000 */
   readonly timeoutMs?: number;
@@ -194,7 +194,7 @@ class HttpClient implements Client {
     try {
       free = await this.connections.acquire(signal);
       const { body } = await this.send(request, signal);
-      const text = await textOf(body, request.call, request.mostBytes ?? Infinity);
+      const text = await textOf(body, request.call, request.maxBytes ?? Infinity);
       if (answer === 'text') return { result: text };
       return { result: text === '' ? undefined : JSON.parse(text) };
     } catch (error) {
@@ -278,7 +278,7 @@ interface Outgoing {
   readonly headers: Record<string, string>;
   body?: string;
   readonly fence?: Fence | undefined;
-  readonly mostBytes?: number;
+  readonly maxBytes?: number;
   /** What is to be created, of which errors show no secret value. */
   readonly created?: unknown;
 }
@@ -292,7 +292,7 @@ function outgoing(method: Method, path: string, options: RequestOptions): Outgoi
     headers: { accept: options.accept ?? JSON_TYPE },
     fence: options.fence,
     ...(method === 'POST' ? { created: options.body } : {}),
-    mostBytes: options.mostBytes ?? (verb === 'list' ? MOST_BYTES : Infinity),
+    maxBytes: options.maxBytes ?? (verb === 'list' ? MAX_BYTES : Infinity),
   };
   if (options.body !== undefined) {
     const json = JSON.stringify(options.body);

@@ -1,5 +1,5 @@
 import { ResponseTooLarge } from './api-error.js';
-import { MOST_BYTES } from './response-body.js';
+import { MAX_BYTES } from './response-body.js';
 
 const NEWLINE = 0x0a;
 
@@ -28,7 +28,7 @@ export async function* lines(
     }
     if (start < chunk.length) pending.push(start === 0 ? chunk : chunk.subarray(start));
     pendingBytes += chunk.length - start;
-    if (pendingBytes > MOST_BYTES) throw new ResponseTooLarge(call, MOST_BYTES);
+    if (pendingBytes > MAX_BYTES) throw new ResponseTooLarge(call, MAX_BYTES);
   }
   const last = Buffer.concat(pending).toString('utf8');
   if (last !== '') yield last;

@@ -4,7 +4,7 @@ import { forEachInTurns } from '../kit/event-loop-turns.js';
 import { ResponseTooLarge } from './api-error.js';
 import type { Client } from './client.js';
 import { METADATA_LIST } from './media-type.js';
-import { MOST_BYTES } from './response-body.js';
+import { MAX_BYTES } from './response-body.js';
 
 export interface ListOptions {
   readonly labelSelector?: string | undefined;
@@ -18,7 +18,7 @@ export interface ListOptions {
   /** Objects of a page at most. @default 500 */
   readonly pageSize?: number;
   /** Pages that are read; what follows is left out. @default all */
-  readonly mostPages?: number;
+  readonly maxPages?: number;
   /** What of each object is kept until the last page has arrived. @default the whole object */
   readonly compact?: ((object: KubeObject) => KubeObject) | undefined;
 }
@@ -55,7 +55,7 @@ export async function listAll(
   path: string,
   options: ListOptions = {},
 ): Promise<ObjectList> {
-  const { versionOnly, mostPages = Infinity, signal, compact } = options;
+  const { versionOnly, maxPages = Infinity, signal, compact } = options;
   const items: KubeObject[] = [];
   const pages = new Pages(client, path, options);
   let next: string | undefined;
@@ -75,7 +75,7 @@ export async function listAll(
     next = versionOnly ? undefined : metadata.continue || undefined;
     resourceVersion = metadata.resourceVersion;
     read += 1;
-  } while (next && read < mostPages);
+  } while (next && read < maxPages);
   return { items, resourceVersion };
 }
 
@@ -126,7 +126,7 @@ class Pages {
     const { labelSelector, fieldSelector, metadataOnly, signal } = this.options;
     return this.client.request<Page>('GET', this.path, {
       query: { limit: String(this.#limit), continue: at, labelSelector, fieldSelector },
-      mostBytes: this.#long ? MOST_BYTES : SHORT_BYTES,
+      maxBytes: this.#long ? MAX_BYTES : SHORT_BYTES,
       ...(metadataOnly ? { accept: METADATA_LIST } : {}),
       ...(signal ? { signal } : {}),
     });

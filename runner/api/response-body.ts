@@ -4,7 +4,7 @@ import { ResponseTooLarge } from './api-error.js';
  * The longest list page, watch event or log line that is read. One object is always shorter: etcd stores
  * 1.5 MiB of it, and JSON takes six bytes for a character that it escapes.
  */
-export const MOST_BYTES = 16 * 1024 * 1024;
+export const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
  * Reads a body as text.
@@ -13,13 +13,13 @@ export const MOST_BYTES = 16 * 1024 * 1024;
 export async function textOf(
   body: AsyncIterable<Uint8Array>,
   call: string,
-  mostBytes: number,
+  maxBytes: number,
 ): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > mostBytes) throw new ResponseTooLarge(call, mostBytes);
+    if (bytes > maxBytes) throw new ResponseTooLarge(call, maxBytes);
     chunks.push(chunk);
   }
   const whole = Buffer.concat(chunks, bytes);

@@ -18,7 +18,6 @@ export interface PruneProps {
 
 const NO_PLAN: Plan = {
   stages: [],
-  objects: () => new Map(),
   object: () => undefined,
 };
 

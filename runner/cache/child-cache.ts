@@ -1,6 +1,6 @@
 import { keepNewest } from '../kit/keep-newest.js';
 import { defined } from '../../constructs/kit/json/defined.js';
-import { endingWith } from '../../constructs/kit/json/ending-with.js';
+import { pickBySuffix } from '../../constructs/kit/json/pick-by-suffix.js';
 import { hashOf } from '../../constructs/kit/json/hash.js';
 import { READY } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
@@ -262,7 +262,7 @@ export class ChildCache {
 /** By what an object is found and selected. */
 export function identityOf({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace } = metadata;
-  const labels = endingWith([MANAGED_BY_LABEL, OWNER], metadata.labels);
+  const labels = pickBySuffix([MANAGED_BY_LABEL, OWNER], metadata.labels);
   return { apiVersion, kind, metadata: { name, ...defined({ namespace, labels }) } };
 }
 

@@ -3,7 +3,7 @@ import { groupOf, type KubeObject, type ObjectMeta } from '../../constructs/kit/
 import { LAST_APPLIED } from '../../constructs/kit/well-known.js';
 
 /** How many characters of annotations are kept of an object; of labels as many again. */
-export const MOST_CHARACTERS = 8 * 1024;
+export const MAX_CHARACTERS = 8 * 1024;
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -32,15 +32,15 @@ function keptLabels({ apiVersion, metadata }: KubeObject): Texts | undefined {
 function underPrefix(texts: Texts, prefix: string): Texts | undefined {
   const entries = Object.entries(texts);
   if (entries.length === 0) return undefined;
-  if (lengthOf(entries.flat()) <= MOST_CHARACTERS) return texts;
+  if (lengthOf(entries.flat()) <= MAX_CHARACTERS) return texts;
   const rank = ([key, value]: readonly [string, string]): number =>
-    key.length + value.length + (key.startsWith(`${prefix}/`) ? 0 : MOST_CHARACTERS);
+    key.length + value.length + (key.startsWith(`${prefix}/`) ? 0 : MAX_CHARACTERS);
   let length = 0;
   const kept = entries
     .toSorted((a, b) => rank(a) - rank(b) || (a[0] < b[0] ? -1 : 1))
     .filter((entry) => {
       const after = length + lengthOf(entry);
-      if (after > MOST_CHARACTERS) return false;
+      if (after > MAX_CHARACTERS) return false;
       length = after;
       return true;
     });

@@ -1,5 +1,5 @@
 import { defined } from '../../constructs/kit/json/defined.js';
-import { endingWith } from '../../constructs/kit/json/ending-with.js';
+import { pickBySuffix } from '../../constructs/kit/json/pick-by-suffix.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { dataEdits } from '../../constructs/kit/secret-values.js';
 import {
@@ -18,7 +18,7 @@ import {
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { identityOf } from './child-cache.js';
 import { forEach } from './invalid-objects.js';
-import { MOST_CHARACTERS } from './kept-metadata.js';
+import { MAX_CHARACTERS } from './kept-metadata.js';
 import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
 
@@ -111,8 +111,8 @@ function isChild({ metadata }: KubeObject): boolean {
 
 function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
-  const labels = endingWith([OWNER], metadata.labels);
-  const annotations = endingWith([GENERATED_ID, SERVER_IMAGE], metadata.annotations);
+  const labels = pickBySuffix([OWNER], metadata.labels);
+  const annotations = pickBySuffix([GENERATED_ID, SERVER_IMAGE], metadata.annotations);
   // Only whether there are any is read.
   const edits = (labels ?? annotations) ? dataEdits(metadata).slice(0, 1) : [];
   return {
@@ -129,8 +129,8 @@ function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
 function withContent(object: KubeObject): KubeObject {
   const { spec, status } = object as Resource;
   const { ownerReferences } = object.metadata;
-  const labels = endingWith([MANAGED_BY_LABEL, OWNER], object.metadata.labels);
-  const annotations = endingWith([DATABASE_GRANT], object.metadata.annotations, MOST_CHARACTERS);
+  const labels = pickBySuffix([MANAGED_BY_LABEL, OWNER], object.metadata.labels);
+  const annotations = pickBySuffix([DATABASE_GRANT], object.metadata.annotations, MAX_CHARACTERS);
   const { metadata, ...others } = metadataOnly(object);
   // Owner and label show whether a HorizontalPodAutoscaler belongs to KEDA.
   const owner = defined({ labels, annotations, ownerReferences });

@@ -4,7 +4,7 @@ import { joined, type KubeObject } from '../../constructs/kit/object.js';
 import { keepNewest } from '../kit/keep-newest.js';
 
 /** More are not created at the same time. */
-const MOST = 10_000;
+const MAX_IDS = 10_000;
 
 interface Expected {
   readonly secret: KubeObject;
@@ -29,7 +29,7 @@ export class ValuesIds {
     const metadata = { name, namespace, annotations: { [GENERATED_ID]: id } };
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata };
     this.#expected.set(key, { secret, id, used: false });
-    keepNewest(this.#expected, MOST);
+    keepNewest(this.#expected, MAX_IDS);
     return secret;
   }
 

@@ -32,9 +32,9 @@ interface PodVolumes extends KubeObject {
 
 /** As the provisioner reports that it refuses a claim, and the controller that nothing can provide it. */
 const REFUSALS: readonly unknown[] = ['ProvisioningFailed', 'FailedBinding'];
-const MOST_TEXT = 300;
+const MAX_TEXT = 300;
 /** Claims of a pod that are read at most: whoever may create pods can name thousands. */
-const MOST_CLAIMS = 10;
+const MAX_CLAIMS = 10;
 
 /** Why a claim of a pod is Pending; undefined if all are bound, or nothing refuses them. */
 export async function problemOfClaims(
@@ -43,7 +43,7 @@ export async function problemOfClaims(
 ): Promise<string | undefined> {
   const { metadata, spec } = pod as PodVolumes;
   const names = spec?.volumes?.flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? []);
-  for (const name of new Set(names?.slice(0, MOST_CLAIMS))) {
+  for (const name of new Set(names?.slice(0, MAX_CLAIMS))) {
     const path = resourcePath(PersistentVolumeClaim, metadata.namespace ?? '', name);
     const claim = await client.request<Claim>('GET', path);
     if (claim.status?.phase !== 'Pending') continue;
@@ -65,7 +65,7 @@ async function lastRefusal(
   const [last] = items
     .filter(({ reason }) => REFUSALS.includes(reason))
     .toSorted((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
-  return last?.note?.slice(0, MOST_TEXT);
+  return last?.note?.slice(0, MAX_TEXT);
 }
 
 /** The storage of kind, minikube and k3s has no ReadWriteMany, which is the default of benches. */

@@ -5,7 +5,7 @@ import type { HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
 /** From the start of the connection to the end of the answer, however slowly it arrives. */
 export const TIMEOUT_MS = 5_000;
 /** All that a server sends counts: headers, interim answers, body, trailers. */
-export const MOST_BYTES = 64 * 1024;
+export const MAX_BYTES = 64 * 1024;
 
 interface Answer {
   readonly status: number;
@@ -31,7 +31,7 @@ export async function probe(wanted: HttpProbe, signal: AbortSignal): Promise<Pro
       : { ok: false, message: `${what}: unexpected body with status ${expectStatus}` };
   } catch (error) {
     if (error instanceof TooLarge) {
-      return { ok: false, message: `${what}: response is longer than ${MOST_BYTES} bytes` };
+      return { ok: false, message: `${what}: response is longer than ${MAX_BYTES} bytes` };
     }
     const why = reasonOf(error);
     return { ok: false, message: `${what}: no response from ${new URL(url).host}: ${why}` };
@@ -80,7 +80,7 @@ function limitBytes(sent: ClientRequest): readonly ArrayBuffer[] {
     socket.on('data', (chunk: Buffer<ArrayBuffer>) => {
       received.push(chunk.buffer);
       bytes += chunk.length;
-      if (bytes >= MOST_BYTES) sent.destroy(new TooLarge());
+      if (bytes >= MAX_BYTES) sent.destroy(new TooLarge());
     });
   });
   return received;

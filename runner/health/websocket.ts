@@ -1,5 +1,5 @@
 import { Agent, buildConnector, WebSocket } from 'undici';
-import { MOST_BYTES, TooLarge } from './http-probe.js';
+import { MAX_BYTES, TooLarge } from './http-probe.js';
 
 /** How often the bytes that a server has sent are counted. */
 const COUNT_MS = 50;
@@ -50,7 +50,7 @@ export class WebSocketClient {
     const { hostname, port, protocol } = server;
     let failure: Error | undefined;
     this.#agent = new Agent({
-      webSocket: { maxPayloadSize: MOST_BYTES },
+      webSocket: { maxPayloadSize: MAX_BYTES },
       connect: (options, callback) => {
         connector({ ...options, hostname, host: server.host, port, protocol }, (error, socket) => {
           failure = error ?? undefined;
@@ -104,7 +104,7 @@ export class WebSocketClient {
   }
 
   #count(): void {
-    if (this.#bytes() >= MOST_BYTES) this.#fail(new TooLarge());
+    if (this.#bytes() >= MAX_BYTES) this.#fail(new TooLarge());
   }
 
   #fail(error: Error): void {

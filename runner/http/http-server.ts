@@ -98,7 +98,7 @@ export async function listen(server: Server, { host, port }: BindAddress): Promi
 }
 
 /** The most connections of a server. */
-const MOST_CONNECTIONS = 256;
+const MAX_CONNECTIONS = 256;
 
 /** Closes the oldest connection for a new one, so that a caller who holds connections keeps no other out. */
 function limitConnections(server: Server): void {
@@ -107,7 +107,7 @@ function limitConnections(server: Server): void {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
     const [oldest] = open;
-    if (open.size <= MOST_CONNECTIONS || !oldest) return;
+    if (open.size <= MAX_CONNECTIONS || !oldest) return;
     open.delete(oldest);
     oldest.destroy();
   });

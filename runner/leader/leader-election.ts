@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { isConflict, isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { type Clock, systemClock } from '../kit/clock.js';
@@ -49,10 +50,9 @@ export function timingFor(leaseMs: number): Timing {
   return { leaseMs, renewDeadlineMs: (leaseMs * 2) / 3, retryMs: Math.min(2_000, leaseMs / 7.5) };
 }
 
-export const DEFAULT_TIMING = timingFor(15_000);
+const DEFAULT_TIMING = timingFor(15_000);
 /** The duration of a Lease that its holder released. */
 const RELEASED_SECONDS = 1;
-export const LEASE_NAME = 'app-operator-leader';
 
 /** `<hostname>_<uuid>`: readable, and different for a restarted pod. */
 export function leaderIdentity(): string {
@@ -89,7 +89,12 @@ class Candidate {
       throw new RangeError('renewDeadlineMs must be shorter than leaseMs');
     }
     const { client, namespace } = election;
-    this.lease = new LeaseObject(client, namespace, LEASE_NAME, this.timing.renewDeadlineMs / 2);
+    this.lease = new LeaseObject(
+      client,
+      namespace,
+      OPERATOR.lease,
+      this.timing.renewDeadlineMs / 2,
+    );
   }
 
   async run(): Promise<void> {

@@ -54,9 +54,7 @@ export interface Plan {
   readonly stages: readonly PlannedStage[];
   /** The field of the spec that names a user's object in place of a child. */
   fieldOf?(planned: PlannedChild): string | undefined;
-  /** The objects, by `PlannedChild.id`, synthesized again. */
-  objects(): ReadonlyMap<string, KubeObject>;
-  /** One of them, to apply it. */
+  /** An object by `PlannedChild.id`, to apply it. Of known stages, the tree is synthesized again. */
   object(id: string): KubeObject | undefined;
 }
 
@@ -114,7 +112,6 @@ export function planOf(
   return {
     stages: known ?? plan(),
     fieldOf: ({ kind, name }) => props.kind?.fieldOf?.(resource, { kind: kind.kind, name }),
-    objects: () => byId(make(), kinds),
     object: (id) => {
       texts ??= textsOf(make(), kinds);
       const text = texts.get(id);
@@ -133,14 +130,6 @@ function textsOf(
 ): ReadonlyMap<string, string> {
   const objects = stages.flatMap((stage) => stage.objects);
   return new Map(objects.map((object) => [idOf(object, kinds), canonicalJson(object)]));
-}
-
-function byId(
-  stages: readonly Objects[],
-  kinds: ReadonlyMap<string, ObjectKind>,
-): Map<string, KubeObject> {
-  const objects = stages.flatMap((stage) => stage.objects);
-  return new Map(objects.map((object) => [idOf(object, kinds), object]));
 }
 
 function plannedChild(

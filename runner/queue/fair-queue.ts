@@ -26,8 +26,8 @@ interface Link<T> {
   next: Link<T> | undefined;
 }
 
-/** Two lines of items, which take turns. */
-class TwoLines<T> {
+/** Items that are awaited, and others; of both, one is taken in turn. */
+class PriorityLanes<T> {
   readonly #awaited = new Fifo<T>();
   readonly #others = new Fifo<T>();
   #isOthersTurn = false;
@@ -49,7 +49,7 @@ class TwoLines<T> {
 
 interface Group<T> {
   readonly name: string;
-  readonly items: TwoLines<T>;
+  readonly items: PriorityLanes<T>;
 }
 
 /**
@@ -65,7 +65,7 @@ export class FairQueue<T> {
   push(name: string, item: T, isAwaited = false): void {
     let group = this.#groups.get(name);
     if (!group) {
-      group = { name, items: new TwoLines<T>() };
+      group = { name, items: new PriorityLanes<T>() };
       this.#groups.set(name, group);
       this.#turns.push(group);
     }

@@ -3,9 +3,10 @@ import { PassThrough } from 'node:stream';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { type Client, createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
-import { LEASE_NAME, runLeaderElection, type Term } from '../../runner/leader/leader-election.js';
+import { runLeaderElection, type Term } from '../../runner/leader/leader-election.js';
 import { type Lease, LeaseKind } from '../../runner/leader/lease-object.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
@@ -65,7 +66,7 @@ function stand(identity: string, timing = longLease, through: Pick<Client, 'requ
 }
 
 function lease(): Promise<Lease> {
-  return client.request<Lease>('GET', resourcePath(LeaseKind, namespace, LEASE_NAME));
+  return client.request<Lease>('GET', resourcePath(LeaseKind, namespace, OPERATOR.lease));
 }
 
 /** Waits, and returns how long it took in milliseconds. */
@@ -126,7 +127,7 @@ describe('on a real API server', () => {
   test('a leader loses the lease to whoever takes it', async () => {
     const first = stand('first');
     await until(() => first.state.leads);
-    await client.request('PATCH', resourcePath(LeaseKind, namespace, LEASE_NAME), {
+    await client.request('PATCH', resourcePath(LeaseKind, namespace, OPERATOR.lease), {
       body: { spec: { holderIdentity: 'thief' } },
     });
     await until(() => first.state.lost, longLease.renewDeadlineMs / 2);
@@ -203,7 +204,7 @@ test('of two operators one works; the other writes nothing, and takes over at on
   await cluster.apply(place, site('two'));
   await cluster.ready('AppSite', place, 'two');
   await second.stop();
-  const path = resourcePath(LeaseKind, place, LEASE_NAME);
+  const path = resourcePath(LeaseKind, place, OPERATOR.lease);
   const { spec } = await client.request<Lease>('GET', path);
   assert.equal(spec?.holderIdentity ?? '', '', 'the lease is free after the last one ends');
 });

@@ -10,7 +10,7 @@ import { cleanUp, smallBench } from './support/benches.js';
 
 const GUNICORN = 'bench-gunicorn';
 const REQUESTS = 10_000;
-const MOST = 10;
+const MAX = 10;
 /** A load of 4 milli CPUs for each pod, and one of a whole CPU. */
 const [BUSY, CALM] = [4, 1_000];
 
@@ -34,7 +34,7 @@ suite('gunicorn that scales from 1 to 10 and back', { skip }, () => {
         componentReplicas: { workerDefault: 0, workerShort: 0, workerLong: 0 },
         gunicorn: { workers: 1 },
         componentResources: { gunicorn: { requests: { cpu: '100m', memory: '64Mi' } } },
-        webAutoscaling: { maxReplicas: MOST, target: { value: CALM } },
+        webAutoscaling: { maxReplicas: MAX, target: { value: CALM } },
       }),
       siteOf('bench', 'shop', { workloads: 'Shared' }),
     );
@@ -100,7 +100,7 @@ suite('gunicorn that scales from 1 to 10 and back', { skip }, () => {
   /** Requests while pods come and end. */
   const cycle = () => {
     over = (async () => {
-      await scaleTo(MOST, BUSY);
+      await scaleTo(MAX, BUSY);
       await scaleTo(1, CALM);
     })();
     return during();

@@ -8,7 +8,7 @@ import type { AdmitResult } from '../../constructs/kit/schema/admit.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { synthesize, type SynthStage } from '../../constructs/kit/synth.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
-import { planOf } from '../../runner/plan/plan.js';
+import { plannedOf, planOf } from '../../runner/plan/plan.js';
 import { deleting, reportOf, type Report } from '../../runner/reconcile/report.js';
 import type { Status } from '../../runner/plan/resource-status.js';
 import { statusOf } from '../../runner/reconcile/status.js';
@@ -156,15 +156,17 @@ export function graphOf(
 ): readonly SynthStage[] {
   const kinds = new Map(kind.owns.map((owned) => [kindId(owned), owned]));
   const plan = planOf(resource, { kinds, metadataKeys: metadataKeysOf(resource) }, build);
-  const objects = [...plan.objects().values()];
+  const objects = plannedOf(plan).map(({ id }) => plan.object(id));
   return synthesize(build).map((stage) => ({
     ...stage,
-    objects: stage.objects.map(({ kind: objectKind, metadata }) => {
+    objects: stage.objects.map((made) => {
+      const { kind: objectKind, metadata } = made;
       const found = objects.find(
-        (object) => object.kind === objectKind && object.metadata.name === metadata.name,
+        (object) => object?.kind === objectKind && object.metadata.name === metadata.name,
       );
       if (!found) throw new Error(`${objectKind} ${metadata.name} is not in the plan`);
-      return found;
+      // What the plan adds is metadata; its own objects have lost the order of their keys.
+      return { ...made, metadata: { ...metadata, ...found.metadata } };
     }),
   }));
 }

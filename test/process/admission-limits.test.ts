@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Agent, request } from 'undici';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { MOST_BYTES } from '../../runner/admission/body.js';
+import { MAX_BYTES } from '../../runner/admission/body.js';
 import type { AdmissionResponse } from '../../runner/admission/review.js';
 import { MINIMAL } from '../unit/schema-manifests.js';
 import type { Started, Usage } from '../../testbed/webhook-process.js';
@@ -85,7 +85,7 @@ async function answered(path: string, body: string): Promise<Posted> {
   try {
     return await posted(path, body);
   } catch (error) {
-    if (body.length <= MOST_BYTES) throw error;
+    if (body.length <= MAX_BYTES) throw error;
     return { status: 413, text: '' };
   }
 }
@@ -152,7 +152,7 @@ function manyContainers(): string {
     );
   const components = ['gunicorn', 'nginx', 'socketio', 'scheduler', 'workerDefault', 'workerShort'];
   const all = components.map((_, i) => of(components.slice(0, i + 1)));
-  return all.filter(({ length }) => length <= MOST_BYTES).at(-1) ?? '';
+  return all.filter(({ length }) => length <= MAX_BYTES).at(-1) ?? '';
 }
 
 describe('an object of any depth and any size', () => {
@@ -178,7 +178,7 @@ describe('an object of any depth and any size', () => {
         const grown = last.rss - first.rss;
         const took = last.cpuMs - first.cpuMs;
         assert.equal(answer.status, status, answer.text.slice(0, 200));
-        assert.ok(answer.text.length < 2 * MOST_BYTES, `${answer.text.length} bytes of answer`);
+        assert.ok(answer.text.length < 2 * MAX_BYTES, `${answer.text.length} bytes of answer`);
         assert.ok(grown < GROWTH, `${Math.round(grown / MIB)} MiB`);
         assert.ok(took < CPU_MS, `${Math.round(took)} ms of CPU`);
       });

@@ -148,13 +148,13 @@ describe('a request', () => {
     const long: Answer = (_, response) => response.end(Buffer.alloc(3_000_000, ' '));
     const { client, requests } = await serve([long, ok]);
     const path = '/api/v1/configmaps';
-    await assert.rejects(client.request('GET', path, { mostBytes: 2_000_000 }), (error: Error) => {
+    await assert.rejects(client.request('GET', path, { maxBytes: 2_000_000 }), (error: Error) => {
       assert.ok(error instanceof ResponseTooLarge);
       assert.equal(error.message, `GET ${path}: response is longer than 2000000 bytes`);
       return true;
     });
     assert.equal(requests.length, 1);
-    assert.deepEqual(await client.request('GET', path, { mostBytes: 2_000_000 }), { kind: 'Fine' });
+    assert.deepEqual(await client.request('GET', path, { maxBytes: 2_000_000 }), { kind: 'Fine' });
   });
 
   test('of a list ends at 16 MiB', async () => {

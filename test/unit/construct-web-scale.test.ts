@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { mostReplicas } from '../../constructs/frappe/worker-scaling.js';
+import { maxReplicasOf } from '../../constructs/frappe/worker-scaling.js';
 import { hasSeveral, oneCondition, webScale } from '../../constructs/frappe/web-scaling.js';
 import type { WebAutoscaling } from '../../constructs/kit/api.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
@@ -151,7 +151,7 @@ suite('who decides about web processes', () => {
     assert.equal(webScale({ ...props, foreign: keda, scaledToZero: true }).replicas, undefined);
   });
   test('is up to 5 by default', () => {
-    assert.equal(mostReplicas({ minReplicas: 1 }), 5);
+    assert.equal(maxReplicasOf({ minReplicas: 1 }), 5);
   });
 });
 

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { AppBench, QueueScaling, QueueScalingStatus } from '../../constructs/api/bench.js';
 import type { BenchInputs } from '../../constructs/kinds/bench/resolve.js';
 import {
-  mostReplicas,
+  maxReplicasOf,
   scaledToZero,
   scalingCondition,
   scalingStatus,
@@ -113,7 +113,7 @@ suite('the most workers of a queue', () => {
     ['is minReplicas where that is more', { ...open, minReplicas: 8 }, 8],
   ] as const) {
     test(reason, () => {
-      assert.equal(mostReplicas(given), most);
+      assert.equal(maxReplicasOf(given), most);
     });
   }
 });

@@ -7,7 +7,6 @@ import { INTEGRATIONS } from '../../constructs/integrations/index.js';
 import { groupOf } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { DEFINITIONS, KINDS } from '../../constructs/registry.js';
-import { LEASE_NAME } from '../../runner/leader/leader-election.js';
 import { install, type Installed, the } from './install-manifest.js';
 
 const rulesOf = (objects: readonly Installed[], kind: string, name: string) =>
@@ -178,7 +177,7 @@ describe('the operator may', () => {
     assert.equal(role.metadata.namespace, 'app-operator-system');
     assert.deepEqual(granted(role.rules ?? []), [
       `coordination.k8s.io/leases: create`,
-      `coordination.k8s.io/leases[${LEASE_NAME}]: get update`,
+      `coordination.k8s.io/leases[${OPERATOR.lease}]: get update`,
       'core/configmaps: create',
       'core/configmaps[app-operator-dashboard]: get patch',
       'core/secrets: create',

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { Ingress } from '../../constructs/kit/object-kind.js';
 import type { KubeObject, ObjectMeta } from '../../constructs/kit/object.js';
-import { endingWith } from '../../constructs/kit/json/ending-with.js';
+import { pickBySuffix } from '../../constructs/kit/json/pick-by-suffix.js';
 import { keptAnnotations, keptMetadata } from '../../runner/cache/kept-metadata.js';
 
 const keptOf = typeof Ingress.content === 'function' ? Ingress.content : assert.fail();
@@ -81,6 +81,6 @@ test('of the labels that end with a name a few are kept, and none with a long va
   const many = Object.fromEntries(
     Array.from({ length: 50 }, (_, index) => [`a${index}/owner`, 'x']),
   );
-  assert.equal(Object.keys(endingWith(['/owner'], many) ?? {}).length, 8);
-  assert.equal(endingWith(['/owner'], { 'a/owner': 'x'.repeat(254), 'a/other': 'x' }), undefined);
+  assert.equal(Object.keys(pickBySuffix(['/owner'], many) ?? {}).length, 8);
+  assert.equal(pickBySuffix(['/owner'], { 'a/owner': 'x'.repeat(254), 'a/other': 'x' }), undefined);
 });

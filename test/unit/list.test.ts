@@ -15,18 +15,14 @@ class Collection implements Pick<Client, 'request'> {
 
   constructor(private readonly lengths: readonly number[]) {}
 
-  async request<T>(
-    _: unknown,
-    path: string,
-    { query, mostBytes }: RequestOptions = {},
-  ): Promise<T> {
+  async request<T>(_: unknown, path: string, { query, maxBytes }: RequestOptions = {}): Promise<T> {
     const at = Number(query?.['continue'] ?? 0);
     const limit = Number(query?.['limit']);
     this.requests.push([limit, at]);
     const page = this.lengths.slice(at, at + limit);
     const length = page.reduce((sum, one) => sum + one, 0);
     await setImmediate();
-    if (length > (mostBytes ?? Infinity)) throw new ResponseTooLarge(path, mostBytes ?? 0);
+    if (length > (maxBytes ?? Infinity)) throw new ResponseTooLarge(path, maxBytes ?? 0);
     const end = at + page.length;
     const items = page.map((_length, index) => ({ metadata: { name: String(at + index) } }));
     const metadata = {
@@ -97,7 +93,7 @@ test('long pages of many lists are read two at a time', async () => {
     path: string,
     options: RequestOptions = {},
   ): Promise<T> => {
-    const isLong = (options.mostBytes ?? 0) > 2 * KIB * KIB;
+    const isLong = (options.maxBytes ?? 0) > 2 * KIB * KIB;
     if (isLong) most = Math.max(most, (inWork += 1));
     try {
       const collection = collections[Number(path)] ?? assert.fail(path);

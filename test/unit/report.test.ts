@@ -32,7 +32,7 @@ describe('a refusal has the reason that its advice fits', () => {
 
 describe('the message of an API error', () => {
   const long = 'mysql-'.repeat(60_000);
-  const MOST = 4 * 1024;
+  const MAX = 4 * 1024;
   const quoting = ApiError.ofStatus('PATCH /apis/x/status', {
     code: 500,
     message: `failed to create typed patch object: .status.assets.missing: duplicate entries for key [="${long}"]`,
@@ -45,9 +45,9 @@ describe('the message of an API error', () => {
   });
 
   test('is cut, since it may quote a value of any length', () => {
-    assert.ok(quoting.message.length < MOST + 40, `${quoting.message.length} characters`);
+    assert.ok(quoting.message.length < MAX + 40, `${quoting.message.length} characters`);
     assert.match(quoting.message, /^PATCH .*… \(\d+ more characters\)$/);
-    assert.ok(String(quoting.stack).length < MOST + 4_096);
+    assert.ok(String(quoting.stack).length < MAX + 4_096);
     const { causes = [] } = quoting.details;
     assert.equal(causes.length, 100);
     assert.ok(JSON.stringify(causes).length < 8_192);

@@ -107,10 +107,10 @@ describe('errors', () => {
 
 describe('a long text is cut before it is searched for secrets', () => {
   const long = 'mysql-'.repeat(175_000);
-  const MOST = 8 * 1024;
+  const MAX = 8 * 1024;
   const cut = (text: unknown): void => {
     assert.match(String(text), /… \(\d+ more characters\)$/);
-    assert.ok(String(text).length < MOST + 40, `${String(text).length} characters`);
+    assert.ok(String(text).length < MAX + 40, `${String(text).length} characters`);
   };
 
   test('the message of an error, its stack and a field', () => {
@@ -128,10 +128,7 @@ describe('a long text is cut before it is searched for secrets', () => {
       log.error('Failed', { error: `${long}password=hunter2x` });
     });
     cut(line['error']);
-    assert.equal(
-      String(line['error']).slice(MOST),
-      `… (${6 * 175_000 + 17 - MOST} more characters)`,
-    );
+    assert.equal(String(line['error']).slice(MAX), `… (${6 * 175_000 + 17 - MAX} more characters)`);
   });
 });
 

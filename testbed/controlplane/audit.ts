@@ -69,22 +69,3 @@ export class AuditLog {
     }
   }
 }
-
-/**
- * Counts calls by the key that `keyOf` returns; an event without a key is not counted.
- *
- * @example countCalls(log, (event) => event.user.username === 'operator' ? event.verb : undefined)
- */
-export async function countCalls(
-  path: string,
-  keyOf: (event: AuditEvent) => string | undefined,
-): Promise<Map<string, number>> {
-  const counts = new Map<string, number>();
-  for await (const event of readAudit(path)) {
-    // Of a watch, the end is left out: it is one call.
-    if (event.verb === 'watch' && event.stage === 'ResponseComplete') continue;
-    const key = keyOf(event);
-    if (key !== undefined) counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return counts;
-}

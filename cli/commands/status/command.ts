@@ -19,7 +19,7 @@ found, or nothing could be read.
 
   status                        all benches and sites of the namespace
   status site/shop              one resource; kinds as in kubectl get, such as bench, as, appsite.app-operator.io
-  watch -n2 app-operator status      the tree every two seconds`,
+  watch -n2 -c app-operator status   the tree every two seconds`,
   flags: STATUS_FLAGS,
   positionals: { most: 2, complete: kindNames },
   load: async () => (await import('./run.js')).runStatus,

@@ -21,7 +21,7 @@ const SECRETS_DIR = '/app-operator/secrets';
 const FILE = 'documents.json';
 
 /** What a ConfigMap holds, less its metadata, in UTF-8 bytes. */
-const MOST_BYTES = 900_000;
+const MAX_BYTES = 900_000;
 /** What the API server takes of a ConfigMap's values. */
 const CONFIG_MAP_BYTES = 1_048_576;
 
@@ -44,7 +44,7 @@ export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
     let bytes = 0;
     return requests.filter((request, index) => {
       bytes += Buffer.byteLength(canonicalJson(contentOf(request)));
-      return index === 0 || bytes <= MOST_BYTES;
+      return index === 0 || bytes <= MAX_BYTES;
     });
   },
   subject: ({ document: { doctype, name } }) => `${doctype}/${name}`,

@@ -49,15 +49,15 @@ function waitForRemoval(
   { hash, request, result, progress }: DocumentSync,
 ): void {
   if (result && result.outcome !== 'Failed') return;
-  const release = `; to skip this, annotate the resource with ${metadataKeysOf(resource).skipDrop}=true`;
+  const advice = `; to skip this, annotate the resource with ${metadataKeysOf(resource).skipDrop}=true`;
   if (result) {
     const fields = { documentHash: hash, lastSyncTime: result.time, outcome: 'Failed' };
-    throw new Waiting('DocumentFailed', result.message + release, { fields });
+    throw new Waiting('DocumentFailed', result.message + advice, { fields });
   }
   // The removal failed earlier, and is not due again yet.
   if (!request) throw new Waiting('DocumentFailed', readyMessage(resource));
   const batchObjects = [request];
-  if (progress) throw new Waiting(progress.reason, progress.message + release, { batchObjects });
+  if (progress) throw new Waiting(progress.reason, progress.message + advice, { batchObjects });
   const message = `waiting for Job ${resource.spec.siteRef.name}-documents`;
   throw new Waiting('Deleting', message, { batchObjects });
 }

@@ -7,7 +7,7 @@ const OUTCOMES = [
 const MAX_MESSAGE = 1024;
 /** Name of a field, or its path in a child table. */
 const FIELD = /^[\w .[\]-]{1,140}$/;
-const MOST_FIELDS = 100;
+const MAX_FIELDS = 100;
 
 type Entry = readonly [outcome: DocumentOutcome, message: string, ignored: readonly string[]];
 
@@ -30,7 +30,7 @@ function entryIn([reported, message, ignored]: readonly unknown[]): Entry {
   return [
     outcome,
     shortText(message, MAX_MESSAGE) ?? '',
-    matchingItems(ignored, FIELD, MOST_FIELDS),
+    matchingItems(ignored, FIELD, MAX_FIELDS),
   ];
 }
 

@@ -65,11 +65,11 @@ function sectionsOf(
     .map(({ name }) => name);
   if (!encrypted || https.length === 0) return { sections: chosen, redirects: [] };
   const http = listeners.filter((one) => !isHttps(one)).map(({ name }) => name);
-  return { sections: https.slice(0, MOST_PARENTS), redirects: http.slice(0, MOST_PARENTS) };
+  return { sections: https.slice(0, MAX_PARENTS), redirects: http.slice(0, MAX_PARENTS) };
 }
 
 /** The API refuses a route with more parents. */
-const MOST_PARENTS = 32;
+const MAX_PARENTS = 32;
 
 function listenersOf({ spec }: GatewayLike): readonly Listener[] {
   return spec.listeners;

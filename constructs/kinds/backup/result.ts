@@ -27,11 +27,11 @@ export interface BackupReport {
 }
 
 /** As in the schema of the status. */
-const MOST_BACKUPS = 50;
+const MAX_BACKUPS = 50;
 /** Applications of one backup: all backups together must fit into an object of the API server. */
-const MOST_APPS = 50;
-const MOST_LEFT_OUT = 21;
-const MOST_NOT_REMOVED = 500;
+const MAX_APPS = 50;
+const MAX_LEFT_OUT = 21;
+const MAX_NOT_REMOVED = 500;
 const LEFT_OUT = /^[^\p{Cc}]{1,120}$/u;
 const APP = /^\w[\w.-]{0,62}$/;
 const VERSION = /^[\x20-\x7e]{1,63}$/;
@@ -45,11 +45,11 @@ export function readReport(message: string | undefined): BackupReport | undefine
   if (location === undefined || count === undefined) return undefined;
   if (!Array.isArray(versions) || !Array.isArray(backups)) return undefined;
   const stored = backups
-    .slice(0, MOST_BACKUPS)
+    .slice(0, MAX_BACKUPS)
     .flatMap((row) => backupIn(row, location, versions) ?? []);
   const byName = new Map(stored.map((backup) => [backup.name, backup]));
-  const leftOut = matchingItems(report['leftOut'], LEFT_OUT, MOST_LEFT_OUT);
-  const notRemoved = shortText(report['notRemoved'], MOST_NOT_REMOVED);
+  const leftOut = matchingItems(report['leftOut'], LEFT_OUT, MAX_LEFT_OUT);
+  const notRemoved = shortText(report['notRemoved'], MAX_NOT_REMOVED);
   return { count, backups: [...byName.values()], leftOut, notRemoved };
 }
 
@@ -79,7 +79,7 @@ function versionsIn(entry: unknown): Pick<StoredBackup, 'frameworkVersion' | 'ap
   const [framework, versions] = Array.isArray(entry) ? (entry as readonly unknown[]) : [];
   const apps = Object.entries(isObject(versions) ? versions : {})
     .filter(([app]) => APP.test(app))
-    .slice(0, MOST_APPS)
+    .slice(0, MAX_APPS)
     .map(([name, version]) => ({ name, version: matchingText(version, VERSION) ?? 'unknown' }));
   return { ...defined({ frameworkVersion: matchingText(framework, VERSION) }), apps };
 }

@@ -7,10 +7,10 @@ import type { AppBench, BenchAssets } from '../../api/bench.js';
 import type { BenchInputs } from './resolve.js';
 
 /** Sites may be on some previous images, while they are upgraded. */
-const MOST_IMAGES = 8;
+const MAX_IMAGES = 8;
 /** Name of a program, as the init Job reports it. */
 const PROGRAM = /^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,62}$/;
-const MOST_PROGRAMS = 8;
+const MAX_PROGRAMS = 8;
 
 /** Whether the init Job has reported where the bench's image has its assets. */
 export function knowsAssets(bench: AppBench): boolean {
@@ -33,11 +33,11 @@ export function assetsOf(
   // Without its result, as after the deletion of its pod, the image counts as a newer one.
   const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');
   const { assets, missing: reported } = parseOutcome(run?.message);
-  const missing = matchingItems(reported, PROGRAM, MOST_PROGRAMS);
+  const missing = matchingItems(reported, PROGRAM, MAX_PROGRAMS);
   const inSites = assets === 'sites' ? [...others, image] : others;
   return {
     image,
-    inSites: inSites.slice(-MOST_IMAGES),
+    inSites: inSites.slice(-MAX_IMAGES),
     ...(missing.length > 0 ? { missing } : {}),
   };
 }

@@ -4,7 +4,7 @@ import { type NginxConfigInput, hostName, backend, optionalBackend } from './ngi
 export type ConfigFiles = Readonly<Record<string, string>>;
 
 /** Bytes of the maps that one ConfigMap takes, of the 1 MiB that the API server allows. */
-const MOST_BYTES = 600_000;
+const MAX_BYTES = 600_000;
 const FEWEST_PARTS = 16;
 
 /**
@@ -12,9 +12,9 @@ const FEWEST_PARTS = 16;
  * in its part when others come and go.
  */
 export function numberOfParts(bytes: number): number {
-  if (bytes <= MOST_BYTES) return 0;
+  if (bytes <= MAX_BYTES) return 0;
   let count = FEWEST_PARTS;
-  while (bytes / count > MOST_BYTES / 2) count *= 4;
+  while (bytes / count > MAX_BYTES / 2) count *= 4;
   return count;
 }
 

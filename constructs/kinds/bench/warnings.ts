@@ -1,7 +1,7 @@
 import { configurationWarnings } from '../../configuration/problems.js';
 import { resolveApps } from '../../frappe/apps.js';
 import { isSupported, lackingApps, untested } from '../../frappe/image.js';
-import { mostReplicas } from '../../frappe/worker-scaling.js';
+import { maxReplicasOf } from '../../frappe/worker-scaling.js';
 import type { Problem } from '../../kit/errors.js';
 import type { ClusterReader } from '../../kit/kind.js';
 import type { AppBench } from '../../api/bench.js';
@@ -79,7 +79,7 @@ function scalingWarnings({ spec }: AppBench): readonly Problem[] {
   }));
   const web = { path: 'spec.webAutoscaling', scaling: spec.webAutoscaling };
   return [...known, ...own, web].flatMap(({ path, scaling }) => {
-    if (!scaling?.enabled || scaling.minReplicas !== mostReplicas(scaling)) return [];
+    if (!scaling?.enabled || scaling.minReplicas !== maxReplicasOf(scaling)) return [];
     const message = `minReplicas and maxReplicas are both ${scaling.minReplicas}: nothing scales`;
     return [{ path, message }];
   });

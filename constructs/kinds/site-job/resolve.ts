@@ -21,7 +21,7 @@ export interface SiteJobInputs {
 }
 
 /** Well below the limit of an environment variable. */
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */
 export function resolveJob(job: SiteJob, reader: ClusterReader): SiteJobInputs {
@@ -62,8 +62,8 @@ function specHashOf({ spec }: SiteJob): string {
 function refuseLong({ spec }: SiteJob): void {
   const problems = (['command', 'kwargs'] as const).flatMap((field) => {
     const size = new TextEncoder().encode(JSON.stringify(spec[field] ?? '')).length;
-    const message = `Too long: may be at most ${MOST_BYTES} bytes as JSON, has ${size}`;
-    return size > MOST_BYTES ? [{ path: `spec.${field}`, message }] : [];
+    const message = `Too long: may be at most ${MAX_BYTES} bytes as JSON, has ${size}`;
+    return size > MAX_BYTES ? [{ path: `spec.${field}`, message }] : [];
   });
   if (problems.length > 0) throw Stalled.invalid(problems);
 }

@@ -130,8 +130,8 @@ function withoutCleanup<T>(site: AppSite, work: () => T): T {
     return work();
   } catch (error) {
     if (!(error instanceof Stalled)) throw error;
-    const release = `to delete the site without dropping its data, annotate it with ${metadataKeysOf(site).skipDrop}=true`;
-    throw new Stalled(error.reason, `${error.message}; ${release}`, error.retryAfterMs);
+    const advice = `to delete the site without dropping its data, annotate it with ${metadataKeysOf(site).skipDrop}=true`;
+    throw new Stalled(error.reason, `${error.message}; ${advice}`, error.retryAfterMs);
   }
 }
 

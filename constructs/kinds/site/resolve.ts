@@ -45,10 +45,10 @@ export function resolveSite(site: AppSite, reader: ClusterReader): SiteInputs {
   const { namespace = 'default' } = site.metadata;
   const { name } = site.spec.benchRef;
   const offer = reader.get('AppBench', namespace, name, benchOffer);
-  const unusable = offer ? invalidBench(offer.bench) : [];
-  const plan = offer && unusable.length === 0 ? planOn(offer, site, reader) : undefined;
+  const benchProblems = offer ? invalidBench(offer.bench) : [];
+  const plan = offer && benchProblems.length === 0 ? planOn(offer, site, reader) : undefined;
   const fields = keptRecord(site);
-  refuse([...siteRefusals(site, plan?.offered, reader), ...unusable], fields);
+  refuse([...siteRefusals(site, plan?.offered, reader), ...benchProblems], fields);
   if (plan) return resolveOn(plan, site, reader);
   const message = `spec.benchRef.name: there is no AppBench "${name}" in namespace ${namespace}`;
   throw new Waiting('BenchMissing', message, { fields });

@@ -210,10 +210,10 @@ const FOLDER = /^[\x21-\x7e]{1,512}$/;
 /** Time of a backup, or name of the dump of an archive. */
 const NAME = /^\P{Cc}+$/u;
 const NAME_LENGTH = 255;
-const MOST_MISSING = 6;
+const MAX_MISSING = 6;
 const MISSING_LENGTH = 240;
 const REQUEST = /^[A-Za-z0-9-]{1,64}$/;
-const MOST_REQUESTS = 50;
+const MAX_REQUESTS = 50;
 
 /** What the Job has restored; undefined where a part is missing, or is not of the form that the Job writes. */
 function restoredIn(report: unknown): RestoredBackup | undefined {
@@ -232,7 +232,7 @@ function restoredIn(report: unknown): RestoredBackup | undefined {
 /** What an archive did not hold; undefined where it held everything. */
 function missingIn(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined;
-  return value.slice(0, MOST_MISSING).flatMap((text) => shortText(text, MISSING_LENGTH) ?? []);
+  return value.slice(0, MAX_MISSING).flatMap((text) => shortText(text, MISSING_LENGTH) ?? []);
 }
 
 const KEYS = ['Secret', 'Backup'] as const satisfies readonly RestoredBackup['encryptionKey'][];
@@ -240,7 +240,7 @@ const KEYS = ['Secret', 'Backup'] as const satisfies readonly RestoredBackup['en
 /** The last requests; undefined where one is missing: a request that is not known is carried out again. */
 function requestsIn(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value)) return undefined;
-  const last: readonly unknown[] = value.slice(-MOST_REQUESTS);
+  const last: readonly unknown[] = value.slice(-MAX_REQUESTS);
   const requests = last.flatMap((request) => matchingText(request, REQUEST) ?? []);
   return requests.length === last.length ? requests : undefined;
 }

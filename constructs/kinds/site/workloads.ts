@@ -74,7 +74,7 @@ export function resolveWorkloads(
  * What the specs say about the site's own workers of a queue: its number overrides its bench's
  * scaling and number.
  */
-export function siteWorkersWanted(
+function siteWorkersWanted(
   { spec }: AppSite,
   { bench, workloads: { keda } }: WantedInputs,
   group: string,

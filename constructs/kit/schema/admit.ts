@@ -38,7 +38,7 @@ export interface AdmitOptions {
 /**
  * Does with an object what the API server does by the kind's CRD: drops unknown fields, fills in
  * defaults, validates types, bounds and patterns, and runs the CEL rules where all of these left
- * the object sound. The object passed is left as it is. Metadata beyond the name, and the status,
+ * the object valid. The object passed is left as it is. Metadata beyond the name, and the status,
  * which only the operator writes, pass through as they are.
  */
 export function admit(

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { countCalls } from '../../../testbed/controlplane/audit.js';
 import {
   type ControlPlane,
   startControlPlane,
@@ -25,7 +24,7 @@ import {
 
 let cluster: ControlPlane;
 before(async () => {
-  cluster = await startControlPlane({ persistentVolumes: 2, audit: true });
+  cluster = await startControlPlane({ persistentVolumes: 2 });
 });
 after(() => cluster.stop());
 
@@ -273,18 +272,6 @@ test('controllers go on after the API server was away', async () => {
   await cluster.startApiServer();
   await apply(cluster, aDeployment('later-on'));
   await untilCondition(cluster, 'deployment/later-on', 'Available');
-});
-
-test('the audit log counts calls by user', async () => {
-  assert.ok(cluster.auditLog);
-  const kubeconfig = await cluster.userKubeconfig('counted', ['system:masters']);
-  for (let call = 0; call < 3; call++) {
-    await cluster.kubectl(['--kubeconfig', kubeconfig, 'get', 'pod', '--namespace=none']);
-  }
-  const calls = await countCalls(cluster.auditLog, ({ user, verb, objectRef }) =>
-    user.username === 'counted' && objectRef ? `${verb} ${objectRef.resource}` : undefined,
-  );
-  assert.deepEqual(Object.fromEntries(calls), { 'list pods': 3 });
 });
 
 function apiServers(): { readonly pid: number }[] {

@@ -16,7 +16,7 @@ export const nameOf = ({ operation, fault, moment }: Sample): string =>
   `${operation}: ${fault.name}, moment ${moment}`;
 
 /** Every operation with every fault at every moment. */
-export function allSamples(faults: readonly Fault[]): readonly Sample[] {
+function allSamples(faults: readonly Fault[]): readonly Sample[] {
   return OPERATIONS.flatMap((operation) =>
     faults
       .filter(({ operations = OPERATIONS }) => operations.includes(operation))
