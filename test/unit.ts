@@ -37,8 +37,8 @@ function watch(): void {
   const start = (args: readonly string[]): void => {
     spawn(process.execPath, args, { stdio: 'inherit' });
   };
-  const compiler = new URL('../../../node_modules/typescript/bin/tsc', import.meta.url);
-  start([fileURLToPath(compiler), '--watch', '--preserveWatchOutput']);
+  const compiler = new URL('../../../node_modules/typescript-native/bin/tsc', import.meta.url);
+  start([fileURLToPath(compiler), '-b', '--watch', '--preserveWatchOutput']);
   start([
     '--watch',
     '--watch-preserve-output',

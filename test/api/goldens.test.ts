@@ -105,6 +105,10 @@ suite('a real API server', () => {
   });
   after(() => plane.stop());
 
+  for (const { skip } of FOREIGN) {
+    if (skip !== false) test('accepts the objects of an optional API', { skip });
+  }
+
   test('accepts every golden object, and has each of its fields', async () => {
     const objects = GRAPHS.flatMap(({ scenario, objects: all }) =>
       all.flatMap((object) => {

@@ -76,7 +76,7 @@ describe('an installation without ClusterRoles', () => {
     assert.match(await kubectl(`auth can-i list secrets -n ${namespace} --as=${USER}`), /yes/);
   });
 
-  test('works: a bench and a site become Ready, and what is elsewhere is left alone', async () => {
+  test('works: a bench and a site become Ready, and what is elsewhere is left alone', async (t) => {
     const { crds, skip } = await crdsOf('keda.sh.ts', [
       'config/crd/bases/keda.sh_scaledobjects.yaml',
       'config/crd/bases/keda.sh_triggerauthentications.yaml',
@@ -89,7 +89,10 @@ describe('an installation without ClusterRoles', () => {
     await cluster.ready('AppBench', namespace, 'b');
     await cluster.ready('AppSite', namespace, 's');
     assert.equal((await cluster.the('AppBench', other, 'b')).status, undefined);
-    if (skip !== false) return;
+    if (skip !== false) {
+      t.skip(skip);
+      return;
+    }
     // An API of others is found at the start, without the right to see definitions.
     const spec = { workerAutoscaling: { short: scaled(0, 10, 2) } };
     await cluster.patch('AppBench', namespace, 'b', { spec });

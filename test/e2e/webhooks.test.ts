@@ -8,6 +8,8 @@ import { type E2e, e2e, skip } from './harness.js';
 
 /** Requests per figure. */
 const COUNT = 50;
+/** Calls without an answer within 3 s, as on a machine that is suspended meanwhile. */
+const SUSPENDED = 10;
 /** What counts them in the API server's metrics. */
 const PASSED =
   /^apiserver_admission_webhook_request_total\{code="200",name="(validate|mutate)\.app-operator\.io",operation="CREATE",rejected="false"/;
@@ -54,10 +56,8 @@ suite('admission webhooks, through their Service', { skip }, () => {
     }
     const [median = 0] = times.toSorted((a, b) => a - b).slice(COUNT / 2);
     cluster.figures.add('creation of a site through both webhooks', `${median.toFixed(1)} ms`);
-    // Without an answer within 3 s, as on a suspended machine, the API server continues without the
-    // webhook.
     const count = (await answered()) - before;
-    assert.ok(count > COUNT, `${count} answers of ${2 * COUNT}`);
+    assert.ok(count >= 2 * COUNT - SUSPENDED, `${count} answers of ${2 * COUNT}`);
   });
 
   /** Number of creations that the webhook has admitted, in the metrics of the API server. */

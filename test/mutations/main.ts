@@ -114,7 +114,7 @@ function tryOnNode(run: number, expected: readonly Expected[]): boolean {
   return report(expected, results);
 }
 
-/** Tries mutations one by one with the files of `npm test` that must fail too. */
+/** Tries mutations one by one with the files of `npm run test:all` that must fail too. */
 function tryFast(mutations: readonly Mutation[]): boolean {
   const copy = new Copy(path.join(FOLDER, 'fast'));
   copy.make();

@@ -3,7 +3,7 @@ import type { Mutation } from './table.js';
 
 /** The table of docs/contributing/mutations.md. */
 export function mutationTable(mutations: readonly Mutation[]): string {
-  const head = ['Item', 'Mutation', 'Failing test', 'Message', 'Fails in `npm test` too'];
+  const head = ['Item', 'Mutation', 'Failing test', 'Message', 'Fails in `test:all` too'];
   const rows = mutations.flatMap(({ item, name, breaks, fails, fast }) =>
     fails.map(({ file, title, message }, index) => [
       item,

@@ -30,7 +30,7 @@ export interface Mutation extends Edit {
   readonly item: string;
   readonly breaks: string;
   readonly fails: readonly Failure[];
-  /** Short names of files of `npm test` of which one or more tests fail too. */
+  /** Short names of files of `npm run test:all` of which one or more tests fail too. */
   readonly fast: readonly string[];
 }
 
