@@ -10,7 +10,7 @@ import type { AdminClient, KubernetesObject } from '../../testbed/controlplane/a
 import { startControlPlane, type ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { crdsOf } from '../cluster/support/modules.js';
 import { corpus, podTemplates } from '../golden/corpus.js';
-import { ROOT } from '../golden/docs.js';
+import { ROOT } from '../support/docs-tables.js';
 
 /** The kinds of others; where a module is not to be had, its kinds are left out. */
 const FOREIGN = [

@@ -1,7 +1,7 @@
 import { after, before, test } from 'node:test';
 
 import { holdPods } from '../cluster/support/interference.js';
-import { Resources, SiteDocuments, World } from '../cluster/support/world.js';
+import { Resources, SiteDocuments, Lifecycle } from '../cluster/support/lifecycle.js';
 import { type Cluster, startCluster } from '../cluster/harness.js';
 import { DOCUMENT_PODS, DocumentScript } from '../../testbed/stand-in/document-script.js';
 
@@ -21,9 +21,9 @@ after(async () => {
 test('resources of all kinds that are applied together become Ready, and are deleted together', async () => {
   const namespace = await cluster.namespace();
   await cluster.operator([], { namespaces: [namespace] });
-  const world = new World(cluster, namespace, new Resources(cluster), documents);
+  const lifecycle = new Lifecycle(cluster, namespace, new Resources(cluster), documents);
   for (const operation of ['create', 'delete'] as const) {
-    await world.begin(operation);
-    await world.done(operation);
+    await lifecycle.begin(operation);
+    await lifecycle.done(operation);
   }
 });

@@ -17,7 +17,7 @@ import type { AdmissionResponse } from '../../runner/admission/review.js';
 import { createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { createLogger } from '../../runner/telemetry/log.js';
-import { fieldTable } from '../golden/docs.js';
+import { fieldTable } from '../support/docs-tables.js';
 import { bannerReasons, ninthKind } from '../ninth-kind/index.js';
 import { type Cluster, installCrd, startCluster } from '../cluster/harness.js';
 import { aSite } from '../cluster/support/builders.js';

@@ -1,7 +1,7 @@
 /**
- * After a fault during an operation the world equals the undisturbed one: objects, conditions, documents,
+ * After a fault during an operation the namespace equals the undisturbed one: objects, conditions, documents,
  * and how often each Job has run. Some samples of operation, fault and moment, of a seed that is printed;
- * `npm run matrix` has all. `FAULTS=SEED:WORLD` repeats one world, as a failure says.
+ * `npm run matrix` has all. `FAULTS=SEED:NUMBER` repeats one namespace, as a failure says.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -28,12 +28,12 @@ import {
   OPERATIONS,
   Resources,
   SiteDocuments,
-  World,
-} from './support/world.js';
+  Lifecycle,
+} from './support/lifecycle.js';
 
-/** Worlds of a run, with a sample for each operation. */
-const WORLDS = 10;
-/** Worlds that go through their operations side by side. */
+/** Namespaces of a run, with a sample for each operation. */
+const NAMESPACES = 10;
+/** Namespaces that go through their operations side by side. */
 const CONCURRENCY = 4;
 /** Longer than a change of a status that is not urgent is postponed. */
 const QUIET_MS = 7_000;
@@ -42,7 +42,7 @@ const given = process.env['FAULTS'] ?? '';
 const [seedText = '', onlyText] = given === 'each' ? [] : given.split(':');
 const seed = seedText === '' ? Math.floor(Math.random() * 1_000_000) : Number(seedText);
 
-/** What an undisturbed world has after an operation. */
+/** What an undisturbed namespace has after an operation. */
 interface Expected {
   readonly end: End;
   readonly jobs: Readonly<Record<string, number>>;
@@ -56,18 +56,18 @@ const siteDocuments = new SiteDocuments();
 const expected = new Map<Operation, Expected>();
 
 async function stage(): Promise<Stage> {
-  const world = new World(cluster, await cluster.namespace(), resources, siteDocuments);
-  const one = new Stage(cluster, operators, await operators.proxy(), world);
+  const lifecycle = new Lifecycle(cluster, await cluster.namespace(), resources, siteDocuments);
+  const one = new Stage(cluster, operators, await operators.proxy(), lifecycle);
   await one.start();
   return one;
 }
 
-/** The end of a world when it no longer changes. */
-async function settledEnd(world: World): Promise<End> {
+/** The end of a namespace when it no longer changes. */
+async function settledEnd(lifecycle: Lifecycle): Promise<End> {
   let last: End | undefined;
   return cluster.until('nothing to change any more', async () => {
     await sleep(1_000);
-    const now = await world.end();
+    const now = await lifecycle.end();
     const same = JSON.stringify([...now.objects]) === JSON.stringify([...(last?.objects ?? [])]);
     last = now;
     return same && now;
@@ -81,11 +81,11 @@ before(async () => {
   await holdPods(cluster, DOCUMENT_PODS);
   script = new DocumentScript(cluster.controlPlane.api, siteDocuments.answer, () => 0, 250);
   const undisturbed = await stage();
-  const { world } = undisturbed;
+  const { lifecycle } = undisturbed;
   for (const operation of OPERATIONS) {
     await NONE.inject(undisturbed, operation, 0);
-    const end = await settledEnd(world);
-    const jobs = world.jobs(await cluster.calls({ namespace: world.namespace }), operation);
+    const end = await settledEnd(lifecycle);
+    const jobs = lifecycle.jobs(await cluster.calls({ namespace: lifecycle.namespace }), operation);
     expected.set(operation, { end, jobs });
   }
   await undisturbed.end('SIGTERM');
@@ -98,16 +98,16 @@ after(async () => {
 
 /** Carries out one operation with its fault, and compares its end. Resolves with the operation that has ended. */
 async function tryOne(one: Stage, sample: Sample): Promise<Operation> {
-  const { world, namespace } = one;
+  const { lifecycle, namespace } = one;
   const operation = await sample.fault.inject(one, sample.operation, sample.moment);
   one.calm();
   const wanted = expected.get(operation);
   assert.ok(wanted);
-  await world.becomes(wanted.end, nameOf(sample));
+  await lifecycle.becomes(wanted.end, nameOf(sample));
   await one.secretsStay();
   await assertNoOrphans(cluster, namespace);
   if (sample.fault.otherJobs !== true) {
-    const jobs = world.jobs(await cluster.calls({ namespace }), operation);
+    const jobs = lifecycle.jobs(await cluster.calls({ namespace }), operation);
     assert.deepEqual(jobs, wanted.jobs, `${nameOf(sample)}: how often Jobs were made`);
   }
   return operation;
@@ -157,8 +157,8 @@ async function tryAll(course: Course, tried: (sample: Sample) => void): Promise<
   await one.end('SIGTERM');
 }
 
-const courses = given === 'each' ? allCourses(FAULTS) : someCourses(FAULTS, WORLDS, seed);
-describe('after a fault the world is as without it', { concurrency: CONCURRENCY }, () => {
+const courses = given === 'each' ? allCourses(FAULTS) : someCourses(FAULTS, NAMESPACES, seed);
+describe('after a fault the namespace is as without it', { concurrency: CONCURRENCY }, () => {
   let samples = 0;
   for (const [index, course] of courses.entries()) {
     if (onlyText !== undefined && Number(onlyText) !== index) continue;

@@ -361,7 +361,7 @@ function madeJobs(
 }
 
 /** The objects of a namespace without Jobs, which may be deleted, and without labels of a policy. */
-async function world(namespace: string): Promise<Snapshot> {
+async function stateIn(namespace: string): Promise<Snapshot> {
   const { objects } = await snapshot(cluster, namespace);
   const others = [...objects].filter(([name]) => !name.startsWith('Job/'));
   const text = others.map(([name, json]): [string, string] => [
@@ -415,8 +415,8 @@ describe('everything is as if nothing had happened when', () => {
     test(one.name, async () => {
       if (failures.has(one.name)) throw failures.get(one.name);
       const namespace = namespaces.get(one.name) ?? '';
-      const wanted = await world(namespaces.get(UNDISTURBED.name) ?? '');
-      assertSameObjects(await world(namespace), wanted, one.name);
+      const wanted = await stateIn(namespaces.get(UNDISTURBED.name) ?? '');
+      assertSameObjects(await stateIn(namespace), wanted, one.name);
       assert.deepEqual(await createdJobs(namespace), one.jobs ?? JOBS, 'no Job runs again');
       assert.deepEqual(await cluster.writes({ namespace, since: resting }), [], 'it is at rest');
       await settled(namespace);

@@ -23,7 +23,7 @@ interface Options {
 }
 
 /** A bench of the old image with its sites, all Ready. */
-class World {
+class Setup {
   private constructor(
     readonly namespace: string,
     private readonly bench: string,
@@ -33,7 +33,7 @@ class World {
     namespace: string,
     sites: Sites,
     { bench = {}, name: benchName = 'b' }: Options = {},
-  ): Promise<World> {
+  ): Promise<Setup> {
     await cluster.apply(
       namespace,
       aBench(benchName, { image: image(OLD), ...bench }),
@@ -45,7 +45,7 @@ class World {
       const site = await cluster.ready('AppSite', namespace, name);
       assert.equal(at(site, 'status.image'), OLD);
     }
-    return new World(namespace, benchName);
+    return new Setup(namespace, benchName);
   }
 
   want(reference: string, spec: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
@@ -105,8 +105,8 @@ class World {
 /** Namespaces of the operator that is not killed: one for each test. */
 const free: string[] = [];
 
-function running(sites: Sites, options: Options = {}): Promise<World> {
-  return World.make(free.pop() ?? '', sites, options);
+function running(sites: Sites, options: Options = {}): Promise<Setup> {
+  return Setup.make(free.pop() ?? '', sites, options);
 }
 
 before(async () => {
@@ -118,17 +118,17 @@ after(() => cluster.stop());
 
 describe('an upgrade', { concurrency: 4 }, () => {
   test('of a Dedicated site: its Job, then its pods, then it opens; the bench does not wait', async () => {
-    const world = await running({ ded: 'Dedicated' });
-    const { namespace } = world;
+    const setup = await running({ ded: 'Dedicated' });
+    const { namespace } = setup;
     const hold = await holdPods(cluster, { 'job-name': 'ded-init' });
     const since = new Date();
-    await world.want(NEW);
-    const site = await world.state('ded', 'Running');
+    await setup.want(NEW);
+    const site = await setup.state('ded', 'Running');
     assert.equal(conditionOf(site, 'Upgrading')?.reason, 'Running');
-    await world.jobRuns('ded-init', NEW);
-    assert.equal((await world.envOf('ded-init'))['KEEP_CLOSED'], '1');
+    await setup.jobRuns('ded-init', NEW);
+    assert.equal((await setup.envOf('ded-init'))['KEEP_CLOSED'], '1');
     assert.equal(
-      await world.imageOf('Deployment', 'ded-gunicorn'),
+      await setup.imageOf('Deployment', 'ded-gunicorn'),
       OLD,
       'closed, and not yet migrated',
     );
@@ -137,19 +137,19 @@ describe('an upgrade', { concurrency: 4 }, () => {
     assert.equal(at(bench, 'status.upgrade.progress'), '0/1');
     const web = await holdPods(cluster, { app: 'ded-gunicorn' });
     await release(cluster, hold);
-    await world.state('ded', 'Migrated');
+    await setup.state('ded', 'Migrated');
     await cluster.until(
       'the new image',
-      async () => (await world.imageOf('Deployment', 'ded-gunicorn')) === NEW,
+      async () => (await setup.imageOf('Deployment', 'ded-gunicorn')) === NEW,
     );
     await sleep(3_000);
     const closed = await cluster.the('AppSite', namespace, 'ded');
     assert.equal(at(closed, 'status.upgrade.state'), 'Migrated', 'pods of the old image are there');
     assert.equal(await cluster.get('Job', namespace, 'ded-reopen'), undefined);
     await release(cluster, web);
-    await world.isOn('ded', NEW);
+    await setup.isOn('ded', NEW);
     await cluster.deleted('Job', namespace, 'ded-reopen');
-    await world.inOrder(
+    await setup.inOrder(
       since,
       'delete jobs/b-init',
       'patch jobs/b-init',
@@ -166,31 +166,31 @@ describe('an upgrade', { concurrency: 4 }, () => {
   });
 
   test('of Shared sites: the bench’s pods change when all are closed, then they open', async () => {
-    const world = await running(
+    const setup = await running(
       { sh1: 'Shared', sh2: 'Shared' },
       { bench: { upgrade: { parallel: 1 } } },
     );
-    const { namespace } = world;
+    const { namespace } = setup;
     const hold = await holdPods(cluster, { 'job-name': 'sh2-init' });
     const since = new Date();
-    await world.want(NEW);
-    const first = await world.state('sh1', 'Migrated');
+    await setup.want(NEW);
+    const first = await setup.state('sh1', 'Migrated');
     assert.equal(at(first, 'status.upgrade.closed'), true);
-    await world.state('sh2', 'Running');
+    await setup.state('sh2', 'Running');
     const bench = await cluster.becomes('AppBench', namespace, 'b', {
       what: 'waits for sh2',
       check: (live) => conditionOf(live, 'Ready')?.message.includes('Shared sites') ?? false,
     });
     assert.deepEqual([at(bench, 'status.image'), at(bench, 'status.ready')], [OLD, false]);
     for (const name of ['gunicorn', 'nginx', 'scheduler', 'worker-short']) {
-      assert.equal(await world.imageOf('Deployment', `b-${name}`), OLD, name);
+      assert.equal(await setup.imageOf('Deployment', `b-${name}`), OLD, name);
     }
     assert.equal(await cluster.get('Job', namespace, 'sh1-reopen'), undefined);
     await release(cluster, hold);
-    await world.isOn('sh1', NEW);
-    await world.isOn('sh2', NEW);
-    assert.equal(await world.imageOf('Deployment', 'b-gunicorn'), NEW);
-    await world.inOrder(
+    await setup.isOn('sh1', NEW);
+    await setup.isOn('sh2', NEW);
+    assert.equal(await setup.imageOf('Deployment', 'b-gunicorn'), NEW);
+    await setup.inOrder(
       since,
       'patch jobs/sh1-init',
       'patch jobs/sh2-init',
@@ -201,11 +201,11 @@ describe('an upgrade', { concurrency: 4 }, () => {
 
   test('upgrades a few sites at a time until all are done', async () => {
     const names = ['p1', 'p2', 'p3', 'p4', 'p5'];
-    const world = await running(Object.fromEntries(names.map((name) => [name, 'Dedicated'])));
-    const { namespace } = world;
+    const setup = await running(Object.fromEntries(names.map((name) => [name, 'Dedicated'])));
+    const { namespace } = setup;
     const holds = [];
     for (const name of names) holds.push(await holdPods(cluster, { 'job-name': `${name}-init` }));
-    await world.want(NEW);
+    await setup.want(NEW);
     const working = async (): Promise<string[]> =>
       (await cluster.list('AppSite', namespace))
         .filter((site) => at(site, 'status.upgrade.state') === 'Running')
@@ -220,19 +220,19 @@ describe('an upgrade', { concurrency: 4 }, () => {
       });
       await release(cluster, hold);
     }
-    for (const name of names) await world.isOn(name, NEW);
+    for (const name of names) await setup.isOn(name, NEW);
     assert.equal(most, 2);
   });
 
   test('that fails for one site continues for the others; the previous image reopens it', async () => {
-    const world = await running(
+    const setup = await running(
       { bad: 'Shared', good: 'Shared' },
       { bench: { upgrade: { parallel: 1 } } },
     );
-    const { namespace } = world;
+    const { namespace } = setup;
     const fault = await failJob(cluster, namespace, 'bad-init', FAILURE);
-    await world.want(NEW);
-    await world.jobRuns('bad-init', NEW);
+    await setup.want(NEW);
+    await setup.jobRuns('bad-init', NEW);
     await cluster.patch('Job', namespace, 'bad-init', { spec: { backoffLimit: 0 } });
     const bad = await cluster.becomes('AppSite', namespace, 'bad', {
       what: 'is Stalled, with the place of its backup',
@@ -250,19 +250,19 @@ describe('an upgrade', { concurrency: 4 }, () => {
       what: 'says which site has failed',
       check: (live) => (conditionOf(live, 'Upgrading')?.message ?? '').includes('failed: bad'),
     });
-    await world.isOn('good', NEW);
+    await setup.isOn('good', NEW);
     const bench = await cluster.the('AppBench', namespace, 'b');
     assert.equal(at(bench, 'status.image'), NEW, 'a closed site blocks no other site');
     await release(cluster, fault);
-    await world.want(OLD);
-    await world.isOn('bad', OLD);
-    const env = await world.envOf('bad-init');
+    await setup.want(OLD);
+    await setup.isOn('bad', OLD);
+    const env = await setup.envOf('bad-init');
     assert.deepEqual([env['IMAGE'], env['KEEP_CLOSED']], [OLD, '1']);
   });
 
   test('is not held by a site that was never created', async () => {
-    const world = await running({ good: 'Shared' });
-    const { namespace } = world;
+    const setup = await running({ good: 'Shared' });
+    const { namespace } = setup;
     const refusal = 'app-operator: DatabaseNameMismatch: uses another database\n';
     const fault = await failJob(cluster, namespace, 'never-init', refusal);
     await cluster.apply(namespace, aSite('never', { bench: 'b', workloads: 'Shared' }));
@@ -271,21 +271,21 @@ describe('an upgrade', { concurrency: 4 }, () => {
       check: (live) => conditionOf(live, 'Stalled')?.reason === 'DatabaseNameMismatch',
     });
     assert.equal(at(never, 'status.phase'), 'Provisioning', 'it is tried again');
-    await world.want(NEW);
-    await world.isOn('good', NEW);
+    await setup.want(NEW);
+    await setup.isOn('good', NEW);
     await release(cluster, fault);
     await cluster.delete('Job', namespace, 'never-init');
-    await world.isOn('never', NEW);
+    await setup.isOn('never', NEW);
     await cluster.ready('AppBench', namespace, 'b');
   });
 
   test('that goes back for a closed Shared site closes none that opens, or is open', async () => {
-    const world = await running({ bad: 'Shared', good: 'Shared' });
-    const { namespace } = world;
+    const setup = await running({ bad: 'Shared', good: 'Shared' });
+    const { namespace } = setup;
     const fault = await failJob(cluster, namespace, 'bad-init', FAILURE);
     const hold = await holdPods(cluster, { 'job-name': 'good-reopen' });
-    await world.want(NEW);
-    await world.jobRuns('bad-init', NEW);
+    await setup.want(NEW);
+    await setup.jobRuns('bad-init', NEW);
     await giveUp(cluster, namespace, 'bad-init');
     await cluster.becomes('AppSite', namespace, 'good', {
       what: 'is being opened',
@@ -294,7 +294,7 @@ describe('an upgrade', { concurrency: 4 }, () => {
     await release(cluster, fault);
     const refusal = 'app-operator: Downgrade: older code cannot work on good\n';
     const refused = await failJob(cluster, namespace, 'good-init', refusal);
-    await world.want(OLD);
+    await setup.want(OLD);
     await cluster.becomes('AppSite', namespace, 'bad', {
       what: 'has its previous data, and says what it waits for',
       check: (live) =>
@@ -308,35 +308,35 @@ describe('an upgrade', { concurrency: 4 }, () => {
       check: (live) =>
         at(live, 'status.image') === NEW && conditionOf(live, 'Ready')?.reason === 'Downgrade',
     });
-    assert.equal(await world.imageOf('Deployment', 'b-gunicorn'), NEW);
+    assert.equal(await setup.imageOf('Deployment', 'b-gunicorn'), NEW);
     const bad = await cluster.the('AppSite', namespace, 'bad');
     assert.match(conditionOf(bad, 'Upgrading')?.message ?? '', /^back on frappe.*v15[.]44[.]0/);
     await cluster.patch('AppSite', namespace, 'bad', { spec: { workloads: 'Dedicated' } });
-    await world.isOn('bad', OLD);
-    assert.equal(await world.imageOf('Deployment', 'bad-gunicorn'), OLD);
-    assert.equal(await world.imageOf('Deployment', 'b-gunicorn'), NEW);
+    await setup.isOn('bad', OLD);
+    assert.equal(await setup.imageOf('Deployment', 'bad-gunicorn'), OLD);
+    assert.equal(await setup.imageOf('Deployment', 'b-gunicorn'), NEW);
     await release(cluster, refused);
   });
 
   test('waits for a paused Shared site, with the reason', async () => {
-    const world = await running({ pa1: 'Shared', pa2: 'Shared' });
-    const { namespace } = world;
+    const setup = await running({ pa1: 'Shared', pa2: 'Shared' });
+    const { namespace } = setup;
     await cluster.patch('AppSite', namespace, 'pa1', { spec: { paused: true } });
     await cluster.becomes('AppSite', namespace, 'pa1', {
       what: 'is paused',
       check: (live) => Boolean(conditionOf(live, 'Paused')),
     });
-    await world.want(NEW);
-    await world.state('pa2', 'Migrated');
+    await setup.want(NEW);
+    await setup.state('pa2', 'Migrated');
     const bench = await cluster.becomes('AppBench', namespace, 'b', {
       what: 'is blocked',
       check: (live) => conditionOf(live, 'Upgrading')?.reason === 'SitesBlock',
     });
     assert.match(conditionOf(bench, 'Upgrading')?.message ?? '', /pa1 \(it is paused\)/);
-    assert.equal(await world.imageOf('Deployment', 'b-gunicorn'), OLD);
+    assert.equal(await setup.imageOf('Deployment', 'b-gunicorn'), OLD);
     await cluster.patch('AppSite', namespace, 'pa1', { spec: { paused: false } });
-    await world.isOn('pa1', NEW);
-    await world.isOn('pa2', NEW);
+    await setup.isOn('pa1', NEW);
+    await setup.isOn('pa2', NEW);
   });
 
   test('of a Dedicated and of a Shared site survives a killed operator in each state', async () => {
@@ -344,7 +344,7 @@ describe('an upgrade', { concurrency: 4 }, () => {
     const options = { namespaces: [namespace], user: 'killed' };
     let operator = await cluster.operator([], options);
     const sites = { kd: 'Dedicated', ks: 'Shared' } as const;
-    const world = await World.make(namespace, sites);
+    const setup = await Setup.make(namespace, sites);
     const restart = async (): Promise<void> => {
       operator.kill('SIGKILL');
       await operator.exited;
@@ -356,51 +356,51 @@ describe('an upgrade', { concurrency: 4 }, () => {
       holdPods(cluster, { 'job-name': `${name}-${job}` });
     const inits = await each(hold('init'));
     const reopens = await each(hold('reopen'));
-    await world.want(NEW);
+    await setup.want(NEW);
     await restart();
-    await each((name) => world.state(name, 'Running'));
-    await each((name) => world.jobRuns(`${name}-init`, NEW));
+    await each((name) => setup.state(name, 'Running'));
+    await each((name) => setup.jobRuns(`${name}-init`, NEW));
     const initJobs = (): Promise<(string | undefined)[]> =>
       each(async (name) => (await cluster.the('Job', namespace, `${name}-init`)).metadata.uid);
     const jobs = await initJobs();
     await restart();
     for (const init of inits) await release(cluster, init);
-    await each((name) => world.state(name, 'Migrated'));
+    await each((name) => setup.state(name, 'Migrated'));
     await each((name) =>
       cluster.until('the second Job', () => cluster.get('Job', namespace, `${name}-reopen`)),
     );
     await restart();
     assert.deepEqual(await initJobs(), jobs, 'what has run does not run again');
     for (const reopen of reopens) await release(cluster, reopen);
-    await each((name) => world.isOn(name, NEW));
+    await each((name) => setup.isOn(name, NEW));
     await restart();
     await each((name) => cluster.deleted('Job', namespace, `${name}-reopen`));
-    await each((name) => world.isOn(name, NEW));
+    await each((name) => setup.isOn(name, NEW));
   });
 
   test('whose apps are more installs them with the new image, not before', async () => {
-    const world = await running(
+    const setup = await running(
       { ap: 'Dedicated' },
       { bench: { appsJSON: '["erpnext"]' }, name: 'apps' },
     );
-    const { namespace } = world;
+    const { namespace } = setup;
     const before = await cluster.the('Job', namespace, 'ap-init');
     const hold = await holdPods(cluster, { 'job-name': 'apps-init' });
-    await world.want(NEW, { appsJSON: '["erpnext","hrms"]' });
-    const waiting = await world.state('ap', 'Waiting');
+    await setup.want(NEW, { appsJSON: '["erpnext","hrms"]' });
+    const waiting = await setup.state('ap', 'Waiting');
     assert.deepEqual(at(waiting, 'status.apps'), ['erpnext']);
     assert.equal(at(waiting, 'status.phase'), 'Ready', 'open on the image before');
     const now = await cluster.the('Job', namespace, 'ap-init');
     assert.equal(now.metadata.uid, before.metadata.uid);
     await release(cluster, hold);
-    await world.isOn('ap', NEW);
-    assert.equal((await world.envOf('ap-init'))['SITE_APPS'], '["erpnext","hrms"]');
+    await setup.isOn('ap', NEW);
+    assert.equal((await setup.envOf('ap-init'))['SITE_APPS'], '["erpnext","hrms"]');
     await cluster.patch('AppBench', namespace, 'apps', {
       spec: { appsJSON: '["erpnext","hrms","wiki"]' },
     });
     await cluster.until(
       'the Job with the app that is new',
-      async () => (await world.envOf('ap-init'))['SITE_APPS'] === '["erpnext","hrms","wiki"]',
+      async () => (await setup.envOf('ap-init'))['SITE_APPS'] === '["erpnext","hrms","wiki"]',
     );
   });
 });

@@ -5,7 +5,7 @@ import { sideBySide } from './support/side-by-side.js';
 import './adopt.test.js';
 import './faults.test.js';
 import './first-site.test.js';
-import './node.test.js';
+import './testbed-node.test.js';
 import './requests.test.js';
 import './serving.test.js';
 

@@ -52,7 +52,7 @@ suite(`docs/${PAGE} on a real node`, { skip }, () => {
       .replace(/^ {2}storage:$/m, `${PULL}  storage:`)
       .replaceAll('8080:8080', `${port}:8080`)
       .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
-      // Other tests use the operator after this one; test/cluster/pages.test.ts removes it.
+      // Other tests use the operator after this one; test/cluster/docs-first-site.test.ts removes it.
       .replace(/^kubectl delete -f install\.yaml.*\n/m, '');
     return { heading, code: text };
   }

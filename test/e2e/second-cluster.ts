@@ -3,7 +3,7 @@ import { sideBySide } from './support/side-by-side.js';
 
 // What disturbs the node, or loses requests where it is busy, runs one after the other.
 import './autoscaling.test.js';
-import './change.test.js';
+import './bench-changes.test.js';
 import './gateway.test.js';
 import './operator-network.test.js';
 import './upgrade.test.js';

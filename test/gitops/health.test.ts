@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { run } from '../../testbed/controlplane/run.js';
 import { ARGO_CD_HEALTH, FLUX_HEALTH } from '../../tools/generate/gitops.js';
-import { ensureTool } from '../../tools/release/tools.js';
+import { ensureTool } from '../../tools/release/external-tools.js';
 import { cases, EXPECTED } from './cases.js';
 
 interface Result {

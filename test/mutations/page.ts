@@ -1,4 +1,4 @@
-import { table } from '../golden/docs.js';
+import { table } from '../support/docs-tables.js';
 import type { Mutation } from './table.js';
 
 /** The table of docs/contributing/mutations.md. */

@@ -57,23 +57,23 @@ export const SHORTER: readonly Edit[] = [
     replace: "cluster.deleted('AppSite', namespace, 'stuck', 60_000)",
   },
   {
-    file: 'test/e2e/change.test.ts',
+    file: 'test/e2e/bench-changes.test.ts',
     find: 'return all;\n      },\n      180_000,',
     replace: 'return all;\n      },\n      90_000,',
   },
   {
-    file: 'test/e2e/change.test.ts',
+    file: 'test/e2e/bench-changes.test.ts',
     find: "apps.includes('erpnext'));\n        },\n        180_000,",
     replace: "apps.includes('erpnext'));\n        },\n        90_000,",
   },
   {
-    file: 'test/e2e/change.test.ts',
+    file: 'test/e2e/bench-changes.test.ts',
     find: 'return true;\n      },\n      120_000,',
     replace: 'return true;\n      },\n      60_000,',
   },
 ];
 
-const CHANGES = 'e2e/change';
+const CHANGES = 'e2e/bench-changes';
 const BY_HAND = 'gunicorn and nginx are restarted by hand';
 const LOST = "Expected values to be strictly deep-equal: …'502': …";
 const UPGRADE =

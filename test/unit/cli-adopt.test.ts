@@ -15,7 +15,7 @@ import { databaseOf } from '../../cli/commands/adopt/sites.js';
 import { renderObjects } from '../../cli/testing.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import { assertGolden } from '../golden/compare.js';
-import { ROOT } from '../golden/docs.js';
+import { ROOT } from '../support/docs-tables.js';
 
 const DEFAULTS = {
   image: { repository: 'frappe/erpnext', tag: 'v16.32.3', pullPolicy: 'IfNotPresent' },

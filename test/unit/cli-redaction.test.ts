@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import { outlineOf, Redaction } from '../../cli/commands/report/redaction.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { redact, redactText } from '../../runner/telemetry/redact.js';
-import { ROOT } from '../golden/docs.js';
+import { ROOT } from '../support/docs-tables.js';
 import { scenarioNames } from '../golden/scenario.js';
 import { HARMLESS, PLANTED } from '../support/planted-secrets.js';
 

@@ -22,7 +22,7 @@ import {
   ROOT,
   table,
   valueTable,
-} from '../golden/docs.js';
+} from '../support/docs-tables.js';
 import { graphOf, kindOf, outcomesOf } from '../golden/outcome.js';
 import { listedFields, readScenario, scenarioNames, wordOf } from '../golden/scenario.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Certificate } from '../../constructs/integrations/cert-manager/kinds.js';
 import { aReadyBench, aSecret, aSite, KEDA } from '../golden/builders.js';
-import { assertSection, table } from '../golden/docs.js';
+import { assertSection, table } from '../support/docs-tables.js';
 import { effectOf, describeEffect, type Moment } from '../golden/effects.js';
 
 type Fields = Readonly<Record<string, unknown>>;

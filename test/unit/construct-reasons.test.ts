@@ -6,7 +6,7 @@ import { COMMON_REASONS, reasonClass, type Reasons } from '../../constructs/kit/
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import * as constants from '../../constructs/kit/constants.generated.js';
 import { scripts } from '../../constructs/frappe/scripts.generated.js';
-import { ROOT } from '../golden/docs.js';
+import { ROOT } from '../support/docs-tables.js';
 import { kindOf, outcomesOf } from '../golden/outcome.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
 

@@ -10,7 +10,7 @@ import {
   readVersions,
 } from '../../testbed/controlplane/versions.js';
 import { projectRoot } from '../../testbed/project-root.js';
-import { cellsOf } from '../golden/docs.js';
+import { cellsOf } from '../support/docs-tables.js';
 
 const read = (file: string): string => readFileSync(path.join(projectRoot(), file), 'utf8');
 const support = read('docs/support.md');

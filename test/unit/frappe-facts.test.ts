@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
-import { cellsOf, ROOT } from '../golden/docs.js';
+import { cellsOf, ROOT } from '../support/docs-tables.js';
 
 const PAGE = readFileSync(`${ROOT}docs/contributing/frappe-16.md`, 'utf8');
 

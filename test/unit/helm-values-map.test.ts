@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import type { Schema } from '../../constructs/kit/definition.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
-import { cellsOf, ROOT } from '../golden/docs.js';
+import { cellsOf, ROOT } from '../support/docs-tables.js';
 
 const PAGE = readFileSync(`${ROOT}docs/helm-values.md`, 'utf8');
 const [HEADER = '', ...NAMES] = readFileSync(`${ROOT}test/unit/frappe-chart-values.txt`, 'utf8')

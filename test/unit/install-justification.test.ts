@@ -15,7 +15,7 @@ import {
 import { INTEGRATIONS } from '../../constructs/integrations/index.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { KINDS } from '../../constructs/registry.js';
-import { assertSection, ROOT, table } from '../golden/docs.js';
+import { assertSection, ROOT, table } from '../support/docs-tables.js';
 import { install, the } from './install-manifest.js';
 
 const SOURCES = { kinds: KINDS, group: DEFAULT_API_GROUP, integrations: INTEGRATIONS };

@@ -7,7 +7,7 @@ import ts from 'typescript';
 import * as constants from '../../constructs/kit/constants.generated.js';
 import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import { jobModules, mountedFiles, parseConstants } from '../../tools/jobs/build.js';
-import { ROOT } from '../golden/docs.js';
+import { ROOT } from '../support/docs-tables.js';
 import { outcomesOf } from '../golden/outcome.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
 

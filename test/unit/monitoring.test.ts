@@ -8,7 +8,7 @@ import { ROWS } from '../../constructs/monitoring/panels.js';
 import { RULE_GROUPS } from '../../constructs/monitoring/rules.js';
 import { KINDS } from '../../constructs/registry.js';
 import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
-import { ROOT } from '../golden/docs.js';
+import { ROOT } from '../support/docs-tables.js';
 
 const ALERTS = RULE_GROUPS.flatMap(({ rules }) => rules);
 const PANELS = ROWS.flatMap(({ panels }) => panels);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 
-import { assertSection, ROOT } from '../golden/docs.js';
+import { assertSection, ROOT } from '../support/docs-tables.js';
 import { occurrences } from '../mutations/copy.js';
 import { isRecorded, mutationTable } from '../mutations/page.js';
 import { MUTATIONS, SHORTER } from '../mutations/table.js';

@@ -7,7 +7,7 @@ import type { Schema } from '../../constructs/kit/definition.js';
 import { isObject } from '../../constructs/kit/json/is-object.js';
 import { KINDS } from '../../constructs/registry.js';
 import { corpus } from '../golden/corpus.js';
-import { assertSection, table } from '../golden/docs.js';
+import { assertSection, table } from '../support/docs-tables.js';
 import { kindOf } from '../golden/outcome.js';
 
 const PAGE = 'docs/security/admission-policies.md';

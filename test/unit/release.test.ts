@@ -8,7 +8,7 @@ import { CHART_REPOSITORY, IMAGE_REPOSITORY, PROJECT } from '../../constructs/pr
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { VERSION } from '../../runner/kit/version.js';
 import { projectRoot } from '../../testbed/project-root.js';
-import { releaseOf } from '../../tools/generate/packages/changelog.js';
+import { releaseOf } from '../../tools/generate/chart/changelog.js';
 import { baseOf } from '../../tools/release/image.js';
 
 const ROOT = projectRoot();

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { preview } from '../../constructs/preview/preview.js';
-import { ROOT } from '../golden/docs.js';
+import { ROOT } from '../support/docs-tables.js';
 
 type Manifest = Readonly<{
   kind: string;

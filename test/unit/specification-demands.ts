@@ -191,7 +191,7 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
     ['SiteUser', 'api/users.test.ts', 'a user is written once, and its status records it'],
     ['SiteWorkspace, SiteDashboard, SiteDashboardChart', 'api/desk.test.ts', 'applied together, a chart is written before the dashboards and workspaces that show it'], // prettier-ignore
     ['SiteBackup', 'api/backups.test.ts', 'one waits for its site and runs as soon as the site is Ready'], // prettier-ignore
-    ['SiteJob', 'cluster/jobs.test.ts', 'wait for their site, run once as soon as it is Ready, and report the result'], // prettier-ignore
+    ['SiteJob', 'cluster/site-jobs.test.ts', 'wait for their site, run once as soon as it is Ready, and report the result'], // prettier-ignore
   ),
   'Operator metrics': rows(
     ['`app_operator_reconciliation_duration_seconds`', METRICS, 'the metrics of the specification'],

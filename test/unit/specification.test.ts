@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
-import { assertSection, ROOT, table } from '../golden/docs.js';
+import { assertSection, ROOT, table } from '../support/docs-tables.js';
 import { DEMANDS } from './specification-demands.js';
 
 const PAGE = 'docs/contributing/specification.md';

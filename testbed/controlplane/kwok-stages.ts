@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 
 import type { AdminClient, KubernetesObject } from './admin-client.js';
-import { asset } from './assets.js';
+import { ownFile } from '../own-file.js';
 import { collectionOf } from './kwok-kinds.js';
 import { withBackoff } from './backoff.js';
 
@@ -17,7 +17,7 @@ const PING = 'kwok.test/ping';
 
 /** Creates the stages that every cluster has, one of each file in `kwok-stages/`. */
 export async function createStages(api: AdminClient): Promise<void> {
-  const files = await readdir(asset('kwok-stages'));
+  const files = await readdir(ownFile('controlplane', 'kwok-stages'));
   await Promise.all(files.map(async (file) => api.apply(STAGES, await readStage(file))));
 }
 
@@ -130,6 +130,6 @@ async function readStage(
   file: string,
   variables: DerivedStage['variables'] = {},
 ): Promise<StageObject> {
-  const text = await readFile(asset('kwok-stages', file), 'utf8');
+  const text = await readFile(ownFile('controlplane', 'kwok-stages', file), 'utf8');
   return parse(replaceVariables(text, variables)) as StageObject;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { asset } from './assets.js';
+import { ownFile } from '../own-file.js';
 
 /** Minor versions of Kubernetes that the control plane can run; each is pinned in a Go module. */
 export const MINORS = ['1.35', '1.36', '1.37'] as const;
@@ -48,7 +48,7 @@ export function readVersions(minor: Minor = chosenMinor()): Versions {
 
 /** Folder of the Go module of a minor. */
 export function moduleOf(minor: Minor): string {
-  return asset('go', minor);
+  return ownFile('controlplane', 'go', minor);
 }
 
 /** What pins a Go module: `go.mod` and `go.sum`. */

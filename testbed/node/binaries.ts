@@ -5,7 +5,7 @@ import { type Catalog, kubernetesRecipes, type Recipe } from '../controlplane/bu
 import type { OnProgress } from '../controlplane/progress.js';
 import { releasesOf } from '../controlplane/releases.js';
 import { cacheKey, readVersions, type Versions } from '../controlplane/versions.js';
-import { asset } from './assets.js';
+import { ownFile } from '../own-file.js';
 
 const OF_KUBERNETES = ['kubelet', 'kube-proxy'] as const;
 const OWN = { coredns: ownProgram('dns'), pause: ownProgram('pause') } as const;
@@ -32,7 +32,7 @@ export function ensureNodeBinaries(onProgress?: OnProgress): Promise<Binaries<No
 }
 
 function catalog(versions: Versions): Catalog<NodeBinaryName> {
-  const sources = SOURCES.map((source) => readFileSync(asset('go', ...source), 'utf8'));
+  const sources = SOURCES.map((source) => readFileSync(ownFile('node', 'go', ...source), 'utf8'));
   return {
     key: cacheKey(`node-${versions.kubernetes}`, [versions.key, ...sources]),
     recipes: { ...kubernetesRecipes(OF_KUBERNETES, versions), ...OWN },
@@ -41,5 +41,5 @@ function catalog(versions: Versions): Catalog<NodeBinaryName> {
 }
 
 function ownProgram(folder: string): Recipe {
-  return { module: asset('go', folder), package: '.' };
+  return { module: ownFile('node', 'go', folder), package: '.' };
 }

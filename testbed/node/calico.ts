@@ -7,7 +7,7 @@ import type { Catalog } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
 import { run } from '../controlplane/run.js';
 import { cacheKey, pinned, pinsIn } from '../controlplane/versions.js';
-import { asset } from './assets.js';
+import { ownFile } from '../own-file.js';
 import { NODE_NAME, type Paths } from './configs.js';
 import type { NodeNetwork } from './network.js';
 
@@ -37,13 +37,13 @@ export interface Calico {
 export async function ensureCalico(onProgress?: OnProgress): Promise<Calico> {
   const programs = await ensureBuilt(catalog(), ['calico', 'felix'], { onProgress });
   const module = JSON.parse(
-    await run('go', ['mod', 'download', '-json', MODULE], { cwd: asset('go', 'calico') }),
+    await run('go', ['mod', 'download', '-json', MODULE], { cwd: ownFile('node', 'go', 'calico') }),
   ) as { readonly Dir: string };
   return { programs, crds: path.join(module.Dir, 'libcalico-go', 'config', 'crd') };
 }
 
 function catalog(): Catalog<CalicoProgram> {
-  const module = asset('go', 'calico');
+  const module = ownFile('node', 'go', 'calico');
   const pins = pinsIn(module);
   const commit =
     pinned(pins[0] ?? '', MODULE)

@@ -48,7 +48,7 @@ const AREAS: readonly Area[] = [
   { name: 'client, JSON of requests and events', includes: at(/\/runner\/api\//) },
   { name: 'metrics', includes: at(/prom-client|telemetry\/(metrics|job-metrics)/) },
   { name: 'log', includes: at(/winston|logform|triple-beam|runner\/telemetry\//) },
-  { name: 'fields of children', includes: at(/cache\/(owned-fields|child)\.js/) },
+  { name: 'fields of children', includes: at(/cache\/(managed-fields|child)\.js/) },
   { name: 'caches', includes: at(/\/runner\/cache\//) },
   { name: 'schemas', includes: at(/constructs\/kit\/schema\//) },
   { name: 'kinds: inputs, charts, status', includes: at(/\/constructs\//) },

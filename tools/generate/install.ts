@@ -4,10 +4,10 @@ import { GENERATED, installManifest, installObjects } from '../../cli/commands/i
 import { toYaml } from '../../cli/io/yaml.js';
 import { IMAGE_REPOSITORY } from '../../constructs/project.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
-import { chartFiles } from './chart/files.js';
+import { chartFiles } from './chart/chart.js';
 import type { Files } from './output.js';
-import { releaseOf } from './packages/changelog.js';
-import { examplesOf } from './packages/examples.js';
+import { releaseOf } from './chart/changelog.js';
+import { examplesOf } from './chart/examples.js';
 
 /** `dist/install.yaml`, the base of kustomizations, and the chart. */
 export function installFile(root: string, definitions: readonly KindDefinition[]): Files {

@@ -5,7 +5,7 @@ import { run } from '../../testbed/controlplane/run.js';
 import { type Build, buildDockerfile } from '../../testbed/images/dockerfile.js';
 import type { Release } from './release.js';
 import { writeTar, writeTarGz } from './tar.js';
-import { ensureTool } from './tools.js';
+import { ensureTool } from './external-tools.js';
 
 export const ARCHITECTURES = ['amd64', 'arm64'] as const;
 

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { run } from '../../testbed/controlplane/run.js';
 import { projectRoot } from '../../testbed/project-root.js';
-import { ensureTool, ToolMissing } from './tools.js';
+import { ensureTool, ToolMissing } from './external-tools.js';
 
 try {
   const cwd = projectRoot();

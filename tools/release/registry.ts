@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run } from '../../testbed/controlplane/run.js';
-import { ensureTool } from './tools.js';
+import { ensureTool } from './external-tools.js';
 
 /** A registry on this machine, which keeps what it is given for as long as it runs. */
 export interface Registry extends AsyncDisposable {

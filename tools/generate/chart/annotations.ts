@@ -6,7 +6,7 @@ import {
   type KindDefinition,
 } from '../../../constructs/kit/definition.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
-import type { Change } from '../packages/changelog.js';
+import type { Change } from './changelog.js';
 
 /** What the chart's annotations are made of. */
 export interface ChartFacts {

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../constructs/kit/object.js';
-import type { Lifted } from './operator-values.js';
+import type { Lifted } from './values.js';
 import type { Tokens } from './tokens.js';
 
 type Tree = Readonly<Record<string, unknown>>;

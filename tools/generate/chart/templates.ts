@@ -6,7 +6,7 @@ import { DEFAULT_SETTINGS } from '../../../constructs/kit/operator-settings.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { type DeploymentObject, lift, withValues } from './deployment.js';
 import { type Choice, joined, Merge } from './merge.js';
-import type { Lifted } from './operator-values.js';
+import type { Lifted } from './values.js';
 import { Tokens } from './tokens.js';
 
 /**

@@ -1,8 +1,8 @@
 import type { Call } from '../../../../testbed/fault-proxy/call.js';
-import type { Operation } from '../world.js';
+import type { Operation } from '../lifecycle.js';
 import type { Stage } from './stage.js';
 
-/** What goes wrong during an operation of a world. */
+/** What goes wrong during an operation of a namespace. */
 export interface Fault {
   readonly name: string;
   /** How many moments it has: which of the writes, of the kinds or of the paths it meets. */

@@ -1,11 +1,11 @@
-/** What goes wrong during an operation of a world. */
+/** What goes wrong during an operation of a namespace. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { objectKind } from '../../../../constructs/kit/definition.js';
 import { DEFINITIONS } from '../../../../constructs/registry.js';
 import { dropped, first, when } from '../../../../testbed/fault-proxy/faults.js';
 import { LateKinds, type Mode } from '../late-kinds.js';
-import { OPERATIONS, type Operation } from '../world.js';
+import { OPERATIONS, type Operation } from '../lifecycle.js';
 import {
   ANSWERS_TO_READS,
   ANSWERS_TO_WRITES,
@@ -32,9 +32,9 @@ const BEFORE_DELETION = OPERATIONS.filter((operation) => operation !== 'delete')
 export const NONE: Fault = {
   name: 'nothing',
   moments: 1,
-  inject: async ({ world }, operation) => {
-    await world.begin(operation);
-    await world.done(operation);
+  inject: async ({ lifecycle }, operation) => {
+    await lifecycle.begin(operation);
+    await lifecycle.done(operation);
     return operation;
   },
 };
@@ -64,8 +64,8 @@ function ended(signal: 'SIGTERM' | 'SIGKILL', when: 'before' | 'after'): Fault {
           },
         };
       };
-      await stage.world.begin(operation);
-      await stage.alwaysOne(stage.world.done(operation));
+      await stage.lifecycle.begin(operation);
+      await stage.alwaysOne(stage.lifecycle.done(operation));
       return operation;
     },
   };
@@ -88,12 +88,12 @@ function late(mode: Mode): Fault {
       const kinds = new LateKinds(stage.proxy, new Map([[stage.namespace, { mode, has }]]));
       await (await stage.start()).logged('caches are filled');
       kinds.begin();
-      await stage.world.begin(operation);
+      await stage.lifecycle.begin(operation);
       await sleep(LIFE_MS);
       await stage.end('SIGKILL');
       kinds.next();
       await stage.start();
-      await stage.world.done(operation);
+      await stage.lifecycle.done(operation);
       kinds.stop();
       return operation;
     },
@@ -109,9 +109,9 @@ function away(edited: boolean): Fault {
       : 'no operator at the begin',
     moments: edited ? 2 : 1,
     inject: async (stage, operation, moment) => {
-      const { cluster, namespace, world } = stage;
+      const { cluster, namespace, lifecycle } = stage;
       await stage.end('SIGTERM');
-      await world.begin(operation);
+      await lifecycle.begin(operation);
       const children = edited ? await cluster.children(namespace) : [];
       const harmed = children.filter(({ kind }) => kinds.includes(kind));
       for (const [index, { kind, metadata }] of harmed.entries()) {
@@ -119,7 +119,7 @@ function away(edited: boolean): Fault {
         else await cluster.patch(kind, namespace, metadata.name, { metadata: { labels: ODD } });
       }
       await stage.start();
-      await world.done(operation);
+      await lifecycle.done(operation);
       return operation;
     },
   };
@@ -129,7 +129,7 @@ const SERVER_AWAY: Fault = {
   name: 'nothing listens for a while',
   moments: 4,
   inject: async (stage, operation, moment) => {
-    const { proxy, world } = stage;
+    const { proxy, lifecycle } = stage;
     let back = Promise.resolve();
     atWrite(stage, moment, () => {
       back = proxy
@@ -138,8 +138,8 @@ const SERVER_AWAY: Fault = {
         .then(() => proxy.accept());
       return undefined;
     });
-    await world.begin(operation);
-    await world.done(operation);
+    await lifecycle.begin(operation);
+    await lifecycle.done(operation);
     await back;
     return operation;
   },
@@ -152,8 +152,8 @@ const DISCOVERY_FAILS: Fault = {
     await stage.end('SIGTERM');
     stage.proxy.rule = when(({ path }) => OPTIONAL.test(path), first(3, dropped));
     await stage.start();
-    await stage.world.begin(operation);
-    await stage.world.done(operation);
+    await stage.lifecycle.begin(operation);
+    await stage.lifecycle.done(operation);
     return operation;
   },
 };
@@ -171,16 +171,16 @@ function overlapped(
     operations: BEFORE_DELETION,
     otherJobs: true,
     inject: async (stage, operation, moment) => {
-      const { proxy, world } = stage;
+      const { proxy, lifecycle } = stage;
       const after = next(operation);
       let begun: Promise<void> | undefined;
       proxy.watchDelay = () => lateMs;
-      atWrite(stage, firstMoment + moment, () => (begun = world.begin(after)));
-      await world.begin(operation);
+      atWrite(stage, firstMoment + moment, () => (begun = lifecycle.begin(after)));
+      await lifecycle.begin(operation);
       // An operation may wait for something else before it comes to this write.
       for (let waits = 0; begun === undefined && waits < 10; waits++) await sleep(1_000);
-      await (begun ?? world.begin(after));
-      await world.done(after);
+      await (begun ?? lifecycle.begin(after));
+      await lifecycle.done(after);
       return after;
     },
   };
@@ -195,7 +195,7 @@ function calls(name: string, faults: CallFaults): Fault {
     name,
     moments: faults().length,
     inject: async (stage, operation, moment) => {
-      const { proxy, world } = stage;
+      const { proxy, lifecycle } = stage;
       const all = faults();
       const ofPath = new Map<string, CallFault | undefined>();
       const faultOf = (path: string): CallFault | undefined => {
@@ -208,8 +208,8 @@ function calls(name: string, faults: CallFaults): Fault {
       };
       proxy.watchFault = (path) => faultOf(path)?.watchFault;
       for (const watch of proxy.watches) watch.expire();
-      await world.begin(operation);
-      await world.done(operation);
+      await lifecycle.begin(operation);
+      await lifecycle.done(operation);
       return operation;
     },
   };

@@ -67,12 +67,12 @@ function leader(harm: Harm): Fault {
       const harmed = new HarmedLeader(harm, moment * WRITES_APART, (name) => old.kill(name));
       stage.proxy.rule = harmed.rule;
       const work = async (): Promise<void> => {
-        await stage.world.begin(operation);
+        await stage.lifecycle.begin(operation);
         // An operation with few writes may end before its leader is harmed.
-        await Promise.race([next.logged('elected'), stage.world.done(operation)]);
+        await Promise.race([next.logged('elected'), stage.lifecycle.done(operation)]);
         harmed.begin();
         await next.logged('elected');
-        await stage.world.done(operation);
+        await stage.lifecycle.done(operation);
       };
       const last = await restarted(next, () => stage.start(proxy, flags), work());
       harmed.repair();

@@ -1,5 +1,5 @@
 import { randomFrom } from '../../../../testbed/random.js';
-import { OPERATIONS, type Operation } from '../world.js';
+import { OPERATIONS, type Operation } from '../lifecycle.js';
 import type { Fault } from './fault.js';
 
 /** A fault during an operation, at a moment. */
@@ -9,7 +9,7 @@ export interface Sample {
   readonly moment: number;
 }
 
-/** Of each operation one sample; a world goes through them in the order of the operations. */
+/** Of each operation one sample; a namespace goes through them in the order of the operations. */
 export type Course = readonly Sample[];
 
 export const nameOf = ({ operation, fault, moment }: Sample): string =>

@@ -4,9 +4,9 @@ import type { FaultProxy } from '../../../../testbed/fault-proxy/fault-proxy.js'
 import type { Cluster } from '../../harness.js';
 import type { Operator } from '../operator.js';
 import type { ProxiedOperators } from '../proxied-operators.js';
-import type { World } from '../world.js';
+import type { Lifecycle } from '../lifecycle.js';
 
-/** A world, and the operator that serves it through a proxy. */
+/** A namespace, and the operator that serves it through a proxy. */
 export class Stage {
   #operator: Operator | undefined;
   #secrets: ReadonlyMap<string, string> = new Map();
@@ -15,11 +15,11 @@ export class Stage {
     readonly cluster: Cluster,
     readonly operators: ProxiedOperators,
     readonly proxy: FaultProxy,
-    readonly world: World,
+    readonly lifecycle: Lifecycle,
   ) {}
 
   get namespace(): string {
-    return this.world.namespace;
+    return this.lifecycle.namespace;
   }
 
   /** The one that was started last. */

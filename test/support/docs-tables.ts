@@ -4,14 +4,17 @@ import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import type { KindDefinition, Schema } from '../../constructs/kit/definition.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { assertGolden } from './compare.js';
+import { assertGolden } from '../golden/compare.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** Compares the part of a page between `<!-- name -->` and `<!-- /name -->` with a text, or writes it. */
+/**
+ * Compares the part of a page between `<!-- name: npm run goldens -->` and `<!-- /name -->` with a text, or
+ * writes it.
+ */
 export function assertSection(file: string, name: string, text: string): void {
   const page = readFileSync(ROOT + file, 'utf8');
-  const [start, end] = [`<!-- ${name} -->\n`, `<!-- /${name} -->`];
+  const [start, end] = [`<!-- ${name}: npm run goldens -->\n`, `<!-- /${name} -->`];
   const [from, to] = [page.indexOf(start), page.indexOf(end)];
   if (from < 0 || to < from) throw new Error(`${file} has no section ${name}`);
   assertGolden(

@@ -18,13 +18,13 @@ import {
 } from './objects.js';
 import { snapshot } from './snapshot.js';
 
-/** What a user does with a world, in this order. */
+/** What a user does with a namespace, in this order. */
 export const OPERATIONS = ['create', 'change', 'upgrade', 'delete'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 /** For an operator that is killed again and again meanwhile. */
 const TIMEOUT_MS = 300_000;
-/** Lists of resources are shared by all worlds for so long. */
+/** Lists of resources are shared by all namespaces for so long. */
 const FRESH_MS = 1_900;
 /** Schedules that no run of the tests meets: on one day in four years. */
 const [SELDOM, SELDOM_TOO] = ['0 2 29 2 *', '0 3 29 2 *'];
@@ -33,7 +33,7 @@ const REOPEN_RECORD = /,\\"[^"\\]+-reopen\\":\\"HASH\\"/;
 const OURS = DEFINITIONS.map((definition) => objectKind(definition).kind);
 const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
-/** The state of a world after an operation, object by object. */
+/** The state of a namespace after an operation, object by object. */
 export interface End {
   /** Objects, conditions of resources and documents as text, by `<kind>/<name>`. */
   readonly objects: ReadonlyMap<string, string>;
@@ -64,7 +64,7 @@ export class SiteDocuments {
   }
 }
 
-/** Resources of all namespaces, listed at most once in two seconds for all worlds. */
+/** Resources of all namespaces, listed at most once in two seconds. */
 export class Resources {
   #listed = -Infinity;
   #lists: Promise<readonly Live[]> = Promise.resolve([]);
@@ -124,7 +124,7 @@ function documents(namespace: string, changed: boolean): readonly Manifest[] {
 }
 
 /** A namespace with resources of all kinds, that a user creates, changes, upgrades and deletes. */
-export class World {
+export class Lifecycle {
   /** When each operation began and ended. */
   readonly times = new Map<Operation, readonly [from: number, until: number]>();
   #began = 0;
@@ -190,10 +190,10 @@ export class World {
     };
   }
 
-  /** Waits until the state is another world's, and compares object by object. */
+  /** Waits until the state is another namespace's, and compares object by object. */
   async becomes(expected: End, what: string): Promise<void> {
     await this.cluster.until(
-      `${this.namespace} to be as the undisturbed world`,
+      `${this.namespace} to be as the undisturbed one`,
       async () => {
         const { objects, jobPods } = await this.end();
         assert.deepEqual([...objects.keys()].sort(), [...expected.objects.keys()].sort(), what);
