@@ -3,8 +3,7 @@ import { keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
 import { keepNewest } from '../kit/keep-newest.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
-import { forEachInTurns } from '../kit/event-loop-turns.js';
-import type { Sink } from './reflector.js';
+import type { Guard, Sink } from './reflector.js';
 
 /** What of an object could not be done; the values of a metric's label. */
 export type Stage = 'parse' | 'store' | 'index' | 'read';
@@ -38,75 +37,26 @@ export class InvalidObjects {
   };
 }
 
-/** Some objects of a list failed; all others were processed. */
-export class FailedObjects extends Error {
-  constructor(readonly failures: readonly { readonly key: string; readonly error: unknown }[]) {
-    super(`${failures.length} objects failed`);
-  }
-}
-
-/**
- * Does some work for each key, whatever becomes of the others: see `forEachInTurns`.
- * @throws FailedObjects afterwards, if any failed
- * @throws the reason of the signal, once it is aborted
- */
-export async function forEach<T>(
-  entries: Iterable<readonly [key: string, value: T]>,
-  work: (key: string, value: T) => void,
-  signal?: AbortSignal,
-): Promise<void> {
-  const failures: { key: string; error: unknown }[] = [];
-  const isolate = ([key, value]: readonly [string, T]): void => {
-    try {
-      work(key, value);
-    } catch (error) {
-      failures.push({ key, error });
-    }
-  };
-  await forEachInTurns(entries, isolate, signal);
-  if (failures.length > 0) throw new FailedObjects(failures);
-}
-
 /** A sink in which an object that fails is reported, and never ends the watch. */
 export function isolated(kind: string, sink: Sink, onInvalid: OnInvalid): Sink {
-  const guarded = (object: KubeObject, work: () => void): void => {
+  const guard: Guard = (key, work) => {
     try {
       work();
     } catch (error) {
-      onInvalid(kind, keyOfObject(object), 'store', error);
+      onInvalid(kind, key, 'store', error);
     }
+  };
+  const { compact } = sink;
+  /** One that cannot be compacted is kept as it is. */
+  const compacted = (object: KubeObject): KubeObject => {
+    let kept = object;
+    guard(keyOfObject(object), () => (kept = compact?.(object) ?? object));
+    return kept;
   };
   return {
-    compact: compacting(sink),
-    replace: async (objects, version, how) => {
-      try {
-        await sink.replace(objects, version, how);
-      } catch (error) {
-        if (!(error instanceof FailedObjects)) throw error;
-        for (const failed of error.failures) onInvalid(kind, failed.key, 'store', failed.error);
-      }
-    },
-    upsert: (object) => {
-      guarded(object, () => {
-        sink.upsert(object);
-      });
-    },
-    remove: (object) => {
-      guarded(object, () => {
-        sink.remove(object);
-      });
-    },
-  };
-}
-
-/** An object that cannot be compacted is kept: `replace` reports it. */
-function compacting({ compact }: Sink): Sink['compact'] {
-  if (!compact) return undefined;
-  return (object) => {
-    try {
-      return compact(object);
-    } catch {
-      return object;
-    }
+    compact: compact && compacted,
+    replace: (objects, version, how) => sink.replace(objects, version, { ...how, guard }),
+    upsert: (object) => guard(keyOfObject(object), () => sink.upsert(object)),
+    remove: (object) => guard(keyOfObject(object), () => sink.remove(object)),
   };
 }

@@ -17,9 +17,8 @@ import {
 } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { identityOf } from './child-cache.js';
-import { forEach } from './invalid-objects.js';
 import { MAX_CHARACTERS } from './kept-metadata.js';
-import type { Sink } from './reflector.js';
+import { forEachKey, type Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
 
 /**
@@ -90,7 +89,7 @@ export function referenceSink(
       );
       const work: [ObjectKey, KubeObject | undefined][] = surplus.map((key) => [key, undefined]);
       for (const object of objects) work.push([keyOfObject(object), object]);
-      await forEach(work, update, how?.signal);
+      await forEachKey(work, update, how);
     },
     upsert,
     remove: (object) => {

@@ -1,11 +1,15 @@
 import { METADATA } from '../api/media-type.js';
-import type { KubeObject } from '../../constructs/kit/object.js';
+import type { KubeObject, ObjectKey } from '../../constructs/kit/object.js';
 import { isForbidden, isGone } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { listAll } from '../api/list.js';
 import { doubledMs } from '../kit/backoff.js';
+import { forEachInTurns } from '../kit/event-loop-turns.js';
 import { type Clock, systemClock } from '../kit/clock.js';
 import { isNewer } from './resource-version.js';
+
+/** Does some work for the object of a key, and reports what it throws. */
+export type Guard = (key: ObjectKey, work: () => void) => void;
 
 /** How a sink replaces a collection. */
 export interface Replacement {
@@ -16,6 +20,17 @@ export interface Replacement {
   readonly restored?: boolean;
   /** Ends it, with some of the objects replaced. */
   readonly signal?: AbortSignal;
+  /** Does the work for one object. @default an error ends the replacement */
+  readonly guard?: Guard;
+}
+
+/** Does some work for each key, in turns of the event loop. */
+export function forEachKey<T>(
+  entries: Iterable<readonly [key: ObjectKey, value: T]>,
+  work: (key: ObjectKey, value: T) => void,
+  { signal, guard = (_key, one) => one() }: Replacement = {},
+): Promise<void> {
+  return forEachInTurns(entries, ([key, value]) => guard(key, () => work(key, value)), signal);
 }
 
 /** Where a reflector puts the objects. */

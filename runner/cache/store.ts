@@ -10,9 +10,9 @@ import {
   namespaceOfKey,
 } from '../../constructs/kit/object.js';
 import { checked, problemsOf } from './checked.js';
-import { forEach, type OnInvalid } from './invalid-objects.js';
+import type { OnInvalid } from './invalid-objects.js';
 import { keptMetadata } from './kept-metadata.js';
-import type { Replacement, Sink } from './reflector.js';
+import { forEachKey, type Replacement, type Sink } from './reflector.js';
 import { isNewer } from './resource-version.js';
 
 /** A value of a store has the version in which it was read. */
@@ -103,14 +103,14 @@ export class Store<V extends Versioned> {
   /**
    * Replaces the collection by a list of some version. What the list has counts, unless a value is newer
    * than the list itself. Only keys that `inScope` accepts are removed.
-   * @throws FailedObjects after all others are replaced, if a listener fails
    */
   async replace(
     values: Listed<V>,
     version: string,
     inScope: (key: ObjectKey) => boolean = () => true,
-    { restored = false, signal }: Replacement = {},
+    how: Replacement = {},
   ): Promise<void> {
+    const { restored = false } = how;
     // The versions of the history before count no more.
     if (restored) this.#deleted.clear();
     const surplus = [...this.#values.keys()].filter((key) => !values.has(key) && inScope(key));
@@ -120,7 +120,7 @@ export class Store<V extends Versioned> {
       if (!value) this.remove(key, restored ? undefined : version);
       else if (restored || this.#isOlder(key, version)) this.#put(key, value());
     };
-    await forEach(work, replaceOne, signal);
+    await forEachKey(work, replaceOne, how);
   }
 
   /** Whether what is known of a key is older than a list, or as old. */
