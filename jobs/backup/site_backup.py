@@ -31,14 +31,14 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import stored_backup
 from atomic_files import read_json
+from backup_retention import Removals, Retention, apply_retention
 from backup_store import open_store
 from framework_programs import (
     LOST_CONNECTION,
@@ -73,7 +73,6 @@ MAX_LISTED = 50
 # Of the names of what is left out, so many are reported, and so many characters of each.
 MAX_LEFT_OUT = 20
 MAX_NAME = 100
-MAX_NOT_REMOVED = 500
 # More than the last line of a dump.
 DUMP_TAIL_BYTES = 4 << 10
 DUMP_ENDS = (b"-- Dump completed", b"-- PostgreSQL database dump complete")
@@ -90,8 +89,12 @@ class BackupSettings(SiteLocation):
         self.compress = os.environ.get("COMPRESS") != "0"
         self.include = json_array_env("INCLUDE")
         self.exclude = json_array_env("EXCLUDE")
-        self.keep_last = number_env("KEEP_LAST", 0, "backups")
-        self.keep_days = number_env("KEEP_DAYS", 0, "days")
+        self.retention = Retention(
+            self.owner,
+            self.backup_owner,
+            keep_last=number_env("KEEP_LAST", 0, "backups"),
+            keep_days=number_env("KEEP_DAYS", 0, "days"),
+        )
         self.timeout = number_env("TIMEOUT_SECONDS", 21_600)
         self.wait_seconds = number_env("WAIT_SECONDS", 900)
         self.job = os.environ.get("JOB_NAME", "")
@@ -190,38 +193,6 @@ def check_dump(path: Path) -> None:
 
 
 # --- the store ----------------------------------------------------------------------------------
-
-
-class Removals:
-    """Removes folders of a store. What it does not remove is reported, and fails nothing."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.problems: dict[str, Exception] = {}
-
-    def remove(self, name: str, why: str) -> None:
-        log(f"removing {self.store.location(name)}: {why}")
-        with self.tolerating(name):
-            stored_backup.delete_backup(self.store, name)
-
-    @contextmanager
-    def tolerating(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except (JobError, OSError) as error:
-            log(f"{name}: {error}")
-            self.problems[name] = error
-
-    @property
-    def report(self) -> str:
-        """The first problem, and how many folders have one; empty if none has."""
-        if not self.problems:
-            return ""
-        name, error = next(iter(self.problems.items()))
-        reason = error.reason if isinstance(error, JobError) else "VolumeNotWritable"
-        others = len(self.problems) - 1
-        more = f" and {others} more" if others else ""
-        return f"{name}{more}: {reason}: {' '.join(str(error).split())}"[:MAX_NOT_REMOVED]
 
 
 def remove_unfinished(settings: BackupSettings, store: Store, removals: Removals) -> None:
@@ -363,85 +334,6 @@ def store_file(store: Store, name: str, path: Path) -> dict[str, Any]:
     return {"name": path.name, "size": size, "sha256": digest}
 
 
-# --- retention ----------------------------------------------------------------------------------
-
-
-def is_own_backup(settings: BackupSettings, manifest: Manifest) -> bool:
-    namespace, _, site = settings.owner.partition("/")
-    return manifest.get("owner") == settings.backup_owner and (
-        (manifest.get("namespace"), manifest.get("site")) == (namespace, site)
-    )
-
-
-def expired(
-    manifests: Sequence[Manifest], keep_last: int, keep_days: int, now: datetime
-) -> list[Manifest]:
-    """The backups of `manifests`, newest first, that neither rule keeps.
-
-    Incomplete backups are counted separately, so they never expire a complete one. The newest
-    backup of each sort is always kept. Backups of the future come from a wrong clock: they are
-    kept and not counted, or they would expire what is made now.
-    """
-    if not keep_last and not keep_days:
-        return []
-    found = []
-    for complete in (True, False):
-        ages = [
-            (manifest, now - stored_backup.start_of(manifest["name"]))
-            for manifest in manifests
-            if bool(manifest["complete"]) is complete
-        ]
-        counted = [(manifest, age) for manifest, age in ages if age >= timedelta(0)]
-        for rank, (manifest, age) in enumerate(counted):
-            is_recent = bool(keep_days) and age <= timedelta(days=keep_days)
-            if rank > 0 and rank >= keep_last and not is_recent:
-                found.append(manifest)
-    return found
-
-
-def apply_retention(
-    settings: BackupSettings, store: Store, newest: Manifest, removals: Removals
-) -> list[Manifest]:
-    """Removes expired backups. Returns the manifests of all that can be restored.
-
-    The newest was stored by this Job: what fails from now on fails no backup.
-    """
-    names = [newest["name"]]
-    with removals.tolerating("retention"):
-        names = sorted({*names, *stored_backup.backup_names(store)}, reverse=True)
-    own = [
-        manifest
-        for manifest in (readable(store, name, newest, removals) for name in names)
-        if manifest and is_own_backup(settings, manifest)
-    ]
-    removed = expired(own, settings.keep_last, settings.keep_days, datetime.now(timezone.utc))
-    for manifest in removed:
-        removals.remove(manifest["name"], "retention does not keep it")
-    return [
-        manifest
-        for manifest in own
-        if manifest not in removed or is_still_whole(store, manifest["name"], removals)
-    ]
-
-
-def readable(store: Store, name: str, newest: Manifest, removals: Removals) -> Manifest | None:
-    """The manifest of a backup; None for other folders, and where the store does not give it."""
-    if name == newest["name"]:
-        return newest
-    with removals.tolerating(name):
-        return stored_backup.manifest_of(store, name)
-    return None
-
-
-def is_still_whole(store: Store, name: str, removals: Removals) -> bool:
-    """Whether a backup that should be removed can still be restored."""
-    if name not in removals.problems:
-        return False
-    with suppress(JobError, OSError):
-        return stored_backup.manifest_of(store, name) is not None
-    return False
-
-
 # --- the result ---------------------------------------------------------------------------------
 
 
@@ -509,7 +401,7 @@ def main() -> tuple[dict[str, Any], str]:
         wait_until_open(settings)
         remove_unfinished(settings, store, removals)
         manifest = back_up(settings, store)
-        kept = apply_retention(settings, store, manifest, removals)
+        kept = apply_retention(settings.retention, store, manifest, removals)
         message = termination_message(kept, store.location(), redact(removals.report))
     outcome = {
         "backup": manifest["name"],

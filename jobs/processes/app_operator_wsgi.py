@@ -26,7 +26,7 @@ from typing import Any
 import frappe.app
 
 from database_tls import encrypt_framework
-from print_programs import use_print_programs
+from print_patches import patch_print_programs
 from site_access import is_closed
 
 Environ = dict[str, Any]
@@ -47,7 +47,7 @@ if os.environ.get("SITE_NAME"):
     frappe.app._site = os.environ["SITE_NAME"]
 
 encrypt_framework()
-use_print_programs()
+patch_print_programs()
 framework = frappe.app.application
 
 

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from database_tls import encrypt_framework
-from print_programs import use_print_programs
+from print_patches import patch_print_programs
 
 DEQUEUE_SECONDS = 1
 
@@ -99,7 +99,7 @@ def main() -> None:
     os.chdir("sites")
     sys.path[0] = os.getcwd()
     encrypt_framework()
-    use_print_programs()
+    patch_print_programs()
     sys.argv.insert(1, "frappe")
     runpy.run_module("frappe.utils.bench_helper", run_name="__main__", alter_sys=True)
 

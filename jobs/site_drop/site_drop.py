@@ -23,7 +23,7 @@ Job still finds it.
 import os
 from typing import Any
 
-import site_database
+import recorded_server
 from atomic_files import write_json
 from database_admin_start import start_administrator_of_earlier_pod
 from database_server import Server
@@ -103,7 +103,7 @@ def check_server(settings: SiteSettings, database: Server) -> None:
     if is_fresh(settings.site):
         return
     passwords = [read_site_config(settings.site).get("db_password", "")]
-    if site_database.check_recorded_server(settings, database, passwords, OTHERWISE):
+    if recorded_server.check_recorded_server(settings, database, passwords, OTHERWISE):
         # For a repeated Job: the password cannot be checked once the user is dropped.
         marker = {**read_marker(settings.site), **database_record(settings)}
         write_json(settings.site / MARKER, marker)
@@ -143,7 +143,7 @@ def drop_database(settings: SiteSettings) -> bool:
         )
         return False
     check_server_of_status(settings)
-    database = site_database.database_server(settings)
+    database = recorded_server.database_server(settings)
     database.wait()
     try:
         check_server(settings, database)

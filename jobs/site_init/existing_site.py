@@ -7,8 +7,8 @@ from database_server import Server
 from init_settings import InitSettings
 from job_environment import secret_env
 from job_result import JobError, log
+from recorded_server import check_recorded_server
 from site_creation import check_database_is_free
-from site_database import check_recorded_server
 from site_records import read_common_config, read_site_config
 from site_restore import Restore
 from site_state import check_owner, is_begun_in_database, is_incomplete, update_site_config

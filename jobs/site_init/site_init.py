@@ -53,9 +53,9 @@ from image_patches import record_patches
 from init_settings import InitSettings
 from job_result import JobError, log, run_job
 from operator_constants import MIGRATION_FAILED
+from recorded_server import database_server
 from redis_servers import wait_for_redis
 from site_creation import create_from_backup, create_site
-from site_database import database_server
 from site_locks import exclusive_site_lock
 from site_migration import migrate, settle_seconds
 from site_programs import SiteFacts, read_site, run_step

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from backup_retention import expired
 from framework_programs import ProgramFailed
 from operator_constants import TERMINATION_MESSAGE_BYTES
-from site_backup import expired, step_error, termination_message
+from site_backup import step_error, termination_message
 from stored_backup import name_of, start_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-import site_database
+import recorded_server
 import site_drop
 from database_admin_client import AccessDenied
 from job_result import JobError
@@ -48,7 +48,7 @@ class Double(MariaDB):
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in {**ENVIRONMENT, "BENCH_DIR": str(tmp_path)}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(site_database, "database_server", Double)
+    monkeypatch.setattr(recorded_server, "database_server", Double)
     Double.dropped = []
     Double.accepts = staticmethod(lambda password: password == "own")
     site = tmp_path / "sites" / NAME

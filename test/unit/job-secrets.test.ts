@@ -100,7 +100,7 @@ suite('Containers of Jobs', () => {
       ...['framework_steps.py', 'site_backup_step.py', 'site_documents.py', 'bench_init.py'],
       ...['app_operator_wsgi.py', 'bench_metrics.py', 'gunicorn_worker.py', 'rq_worker.py'],
       ...['scheduler.py', 'site_access.py', 'worker_config.py', 'configuration_values.py'],
-      ...['database_tls.py', 'print_program.py', 'print_programs.py'],
+      ...['database_tls.py', 'print_program.py', 'print_patches.py'],
     ]); // prettier-ignore
     const direct =
       /\.read_(?:text|bytes)\(|\.write_text\(|rmtree|os\.(?:rename|replace|unlink|mkdir|makedirs)\(|\.unlink\(|\.i?glob\(|\.mkdir\(|(?<![.\w]|def )open\((?!os\.memfd)/;

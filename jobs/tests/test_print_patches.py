@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import print_programs
+import print_patches
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_refuses_what_the_image_lacks(
     monkeypatch: pytest.MonkeyPatch, framework: SimpleNamespace
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    print_programs.use_print_programs()
+    print_patches.patch_print_programs()
     with pytest.raises(ValueError, match=r"the bench's image has no wkhtmltopdf\.$"):
         framework.pdfkit.from_string("<p>", False, options={})
     with pytest.raises(ValueError, match=r"the bench's image has no Chromium\.$"):
@@ -45,7 +45,7 @@ def test_refuses_what_the_image_lacks(
 
 
 def test_leaves_programs_without_an_address_of_nginx(framework: SimpleNamespace) -> None:
-    print_programs.use_print_programs()
+    print_patches.patch_print_programs()
     assert framework.utils.find_or_download_chromium_executable() == "/usr/bin/chromium"
 
 
@@ -56,4 +56,4 @@ def test_is_silent_on_a_version_without_the_functions(
     monkeypatch.setitem(sys.modules, "frappe.utils.print_utils", None)
     monkeypatch.setitem(sys.modules, "pdfkit", None)
     monkeypatch.setenv("NGINX_HOST", "nginx")
-    print_programs.use_print_programs()
+    print_patches.patch_print_programs()

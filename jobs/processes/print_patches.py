@@ -34,7 +34,7 @@ class PrintPrograms:
         return path
 
 
-def use_print_programs() -> None:
+def patch_print_programs() -> None:
     programs = PrintPrograms() if os.environ.get("NGINX_HOST") else None
     wkhtmltopdf = shutil.which(WKHTMLTOPDF)
     if wkhtmltopdf is None:
