@@ -16,9 +16,6 @@ import { endedJob, isDeletedByUser, isRecorded } from '../plan/recorded-runs.js'
  * names the last run that began, or nothing: it is taken away before another run begins.
  */
 export class RunRecords {
-  /** Jobs that were not found when they left the cache. */
-  readonly #deleted = new WeakSet<Child>();
-
   constructor(
     private readonly props: {
       readonly client: Pick<Client, 'request'>;
@@ -30,7 +27,6 @@ export class RunRecords {
   /** Records the Jobs of a plan that have succeeded since. Nothing relies on them before. */
   async record(plan: Plan): Promise<void> {
     const { children } = this.props;
-    await this.#findUnlabelled(plan);
     const holder = plan.holder && children.get(plan.holder.id);
     if (!holder || holder.deleting) return;
     const ended = recorded(plan).filter(
@@ -81,25 +77,6 @@ export class RunRecords {
   async forget(id: string | undefined): Promise<void> {
     const holder = id === undefined ? undefined : this.props.children.get(id);
     if (holder && Object.keys(holder.runs).length > 0) await this.#write(holder, {});
-  }
-
-  /** A Job that another client has taken the labels from leaves the cache as a deleted one does. */
-  async #findUnlabelled(plan: Plan): Promise<void> {
-    const { client, children } = this.props;
-    for (const planned of recorded(plan)) {
-      const ended = endedJob(children, plan, planned);
-      if (!ended || this.#deleted.has(ended)) continue;
-      const { kind, namespace, name } = ended;
-      const deletion = children.deletionOf(planned.id);
-      try {
-        const live = await client.request<KubeObject>('GET', resourcePath(kind, namespace, name));
-        if (live.metadata.uid === ended.uid) children.found(kind, live, deletion);
-        else this.#deleted.add(ended);
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-        this.#deleted.add(ended);
-      }
-    }
   }
 
   /** A Job that is being deleted has succeeded, too. */
