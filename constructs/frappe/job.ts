@@ -56,7 +56,7 @@ export interface FrappeCronJobProps extends FrappeJobProps {
   readonly failedJobsHistoryLimit: number;
 }
 
-/** Such a Job by a schedule. Its Jobs have the labels of children, by which they are found. */
+/** Runs a Job of the framework's image by a schedule. Its Jobs have the labels of children, by which they are found. */
 export class FrappeCronJob extends Construct {
   constructor(scope: Construct, id: string, props: FrappeCronJobProps) {
     super(scope, id);

@@ -35,46 +35,36 @@ export interface OwnPod {
 }
 
 /** By which the loader, an interpreter or a library runs other code, or writes down what is secret. */
+// prettier-ignore
 const CODE = [
-  ...['LD_*', 'GCONV_PATH', 'GLIBC_TUNABLES', 'LOCPATH', 'NLSPATH', 'HOSTALIASES', 'NSS_*'],
-  ...['OPENSSL_*', 'SSLKEYLOGFILE', 'GNUTLS_*', 'KRB5*', 'LIBMYSQL_*', 'PYTHON*', 'PERL*', 'RUBY*'],
-  ...['NODE_OPTIONS', 'NODE_PATH', 'NODE_REPL_*', 'GIT_*', 'EDITOR', 'VISUAL', 'PAGER', 'LESS*'],
-  ...['SHELL', 'SHELLOPTS', 'BASHOPTS', 'BASH_*', 'PS4', 'PROMPT_COMMAND', 'CDPATH', 'PWD'],
+  'LD_*', 'GCONV_PATH', 'GLIBC_TUNABLES', 'LOCPATH', 'NLSPATH', 'HOSTALIASES', 'NSS_*',
+  'OPENSSL_*', 'SSLKEYLOGFILE', 'GNUTLS_*', 'KRB5*', 'LIBMYSQL_*', 'PYTHON*', 'PERL*', 'RUBY*',
+  'NODE_OPTIONS', 'NODE_PATH', 'NODE_REPL_*', 'GIT_*', 'EDITOR', 'VISUAL', 'PAGER', 'LESS*',
+  'SHELL', 'SHELLOPTS', 'BASHOPTS', 'BASH_*', 'PS4', 'PROMPT_COMMAND', 'CDPATH', 'PWD',
 ];
 const SHELL = [...CODE, 'HOME', 'USER', 'PATH', 'IFS', 'ENV', 'TERMINATION_LOG', 'LISTEN_PORT'];
 /** Read by the framework in place of the configuration of the bench, or by the operator's scripts. */
+// prettier-ignore
 const FRAMEWORK = [
   ...SHELL,
-  ...['FRAPPE_STREAM_LOGGING', 'FRAPPE_BENCH_ROOT', 'FRAPPE_SITE', 'FRAPPE_SITE_NAME_HEADER'],
-  ...['FRAPPE_DB_*', 'FRAPPE_REDIS_*', 'FRAPPE_SOCKETIO_PORT', 'SITES_PATH', 'IMAGE'],
-  ...['SITE_NAME', 'BENCH_DIR', 'BENCH_ID', 'SOURCE', 'TARGET', 'IDLE_SECONDS', 'CACHE_SECONDS'],
-  ...['OPERATOR_*', 'GUNICORN_CMD_ARGS', 'WEB_CONCURRENCY', 'ASSETS_DIR'],
-  ...['NGINX_HOST', 'NGINX_PORT'],
+  'FRAPPE_STREAM_LOGGING', 'FRAPPE_BENCH_ROOT', 'FRAPPE_SITE', 'FRAPPE_SITE_NAME_HEADER',
+  'FRAPPE_DB_*', 'FRAPPE_REDIS_*', 'FRAPPE_SOCKETIO_PORT', 'SITES_PATH', 'IMAGE',
+  'SITE_NAME', 'BENCH_DIR', 'BENCH_ID', 'SOURCE', 'TARGET', 'IDLE_SECONDS', 'CACHE_SECONDS',
+  'OPERATOR_*', 'GUNICORN_CMD_ARGS', 'WEB_CONCURRENCY', 'ASSETS_DIR',
+  'NGINX_HOST', 'NGINX_PORT',
 ];
 const NGINX = ['CONF_DIR', 'RUN_DIR', 'RESOLV_CONF', 'RESOLVER', 'STOP_SECONDS', 'NGINX'];
+// prettier-ignore
 const JOBS = [
-  ...['DB_*', 'SITE_*', 'JOB_*', 'STORE_*', 'S3_*', 'RESTORE_*', 'BACKUP_*', 'BENCH_*', 'REDIS_*'],
-  ...['KEEP_*', 'ADMIN_PASSWORD', 'ENCRYPTION_KEY', 'COMMON_CONFIG', 'COMPRESS', 'DOCUMENTS'],
+  'DB_*', 'SITE_*', 'JOB_*', 'STORE_*', 'S3_*', 'RESTORE_*', 'BACKUP_*', 'BENCH_*', 'REDIS_*',
+  'KEEP_*', 'ADMIN_PASSWORD', 'ENCRYPTION_KEY', 'COMMON_CONFIG', 'COMPRESS', 'DOCUMENTS',
   'ADOPT',
-  ...[
-    'JOBS_WAIT_SECONDS',
-    'CONNECTIONS_WAIT_SECONDS',
-    'MAINTENANCE_SETTLE_SECONDS',
-    'WAIT_SECONDS',
-    'LOCK_WAIT_SECONDS',
-  ],
-  ...['KILL_AFTER_SECONDS', 'REQUEST', 'VALUES'],
-  ...[
-    'EXCLUDE',
-    'INCLUDE',
-    'SECRETS',
-    'SOCKETIO_PORT',
-    'ENV_SOURCES',
-    'TIMEOUT_SECONDS',
-    'URL',
-    'WAS_READY',
-  ],
-  ...['WITH_FILES', 'NAMESPACE', 'BENCH', 'STEP_RESULT', 'MYSQL_*', 'PG*'],
+  'JOBS_WAIT_SECONDS', 'CONNECTIONS_WAIT_SECONDS', 'MAINTENANCE_SETTLE_SECONDS', 'WAIT_SECONDS',
+  'LOCK_WAIT_SECONDS',
+  'KILL_AFTER_SECONDS', 'REQUEST', 'VALUES',
+  'EXCLUDE', 'INCLUDE', 'SECRETS', 'SOCKETIO_PORT', 'ENV_SOURCES', 'TIMEOUT_SECONDS', 'URL',
+  'WAS_READY',
+  'WITH_FILES', 'NAMESPACE', 'BENCH', 'STEP_RESULT', 'MYSQL_*', 'PG*',
 ];
 const OPERATOR_DIR = '/app-operator';
 /** Above the bench is the home of the user, where other programs have their settings. */
@@ -84,13 +74,14 @@ const BENCH_FOLDERS = [BENCH_DIR, OPERATOR_DIR];
  * Where programs and libraries are, and what they read before any argument counts: a container with
  * passwords runs nothing that a template brings.
  */
+// prettier-ignore
 const PROGRAM_FOLDERS = [
-  ...['/bin', '/sbin', '/lib', '/lib64', '/usr/bin', '/usr/sbin', '/usr/lib', '/usr/lib64'],
-  ...['/usr/libexec', '/usr/local/bin', '/usr/local/sbin', '/usr/local/lib', '/opt'],
-  ...['/etc/ld.so.preload', '/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d'],
-  ...['/etc/ssl/openssl.cnf', '/etc/passwd'],
-  ...['/etc/nsswitch.conf', '/etc/hosts', '/etc/host.conf', '/etc/resolv.conf', '/etc/gai.conf'],
-  ...['/proc', '/sys', '/dev'],
+  '/bin', '/sbin', '/lib', '/lib64', '/usr/bin', '/usr/sbin', '/usr/lib', '/usr/lib64',
+  '/usr/libexec', '/usr/local/bin', '/usr/local/sbin', '/usr/local/lib', '/opt',
+  '/etc/ld.so.preload', '/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d',
+  '/etc/ssl/openssl.cnf', '/etc/passwd',
+  '/etc/nsswitch.conf', '/etc/hosts', '/etc/host.conf', '/etc/resolv.conf', '/etc/gai.conf',
+  '/proc', '/sys', '/dev',
 ];
 
 const frameworkPod = (container: string, ports: readonly number[] = []): OwnPod => ({
@@ -158,8 +149,12 @@ export const POD_COMPONENTS: Readonly<Record<PodComponent, OwnPod>> = {
     containers: ['database'],
     variables: [...SHELL, 'MARIADB_*', 'MYSQL_*', 'POSTGRES_*', 'PG*'],
     folders: [
-      ...[OPERATOR_DIR, '/var/lib/mysql', '/var/lib/postgresql'],
-      ...['/run/mysqld', '/var/run/postgresql', ...PROGRAM_FOLDERS],
+      OPERATOR_DIR,
+      '/var/lib/mysql',
+      '/var/lib/postgresql',
+      '/run/mysqld',
+      '/var/run/postgresql',
+      ...PROGRAM_FOLDERS,
     ],
     ports: [MARIADB_PORT, POSTGRES_PORT],
     shared: [],
@@ -170,20 +165,13 @@ export const POD_COMPONENTS: Readonly<Record<PodComponent, OwnPod>> = {
 export const SYSTEM_FOLDERS = ['/tmp', '/dev', '/proc', '/sys', '/bin', '/lib', '/usr', '/etc'];
 
 /** Every container of the operator, in whichever pod. */
+// prettier-ignore
 const OWN_CONTAINERS = [
-  ...['gunicorn', 'nginx', 'socketio', 'scheduler', 'metrics', 'cache', 'queue', 'assets'],
-  ...['worker-default', 'worker-short', 'worker-long', 'queue-prefix', 'mariadb', 'postgres'],
-  ...[
-    'init',
-    'drop',
-    'reopen',
-    'documents',
-    'configuration',
-    'backup',
-    'backup-delete',
-    'database-admin',
-  ],
-  ...['store-signer', 'job', 'database'],
+  'gunicorn', 'nginx', 'socketio', 'scheduler', 'metrics', 'cache', 'queue', 'assets',
+  'worker-default', 'worker-short', 'worker-long', 'queue-prefix', 'mariadb', 'postgres',
+  'init', 'drop', 'reopen', 'documents', 'configuration', 'backup', 'backup-delete',
+  'database-admin',
+  'store-signer', 'job', 'database',
 ];
 
 /** Whether a container of the operator has the name, in a component or in any other. */
@@ -192,10 +180,11 @@ export function isOwnContainer({ prefix }: OwnPod, name: string): boolean {
 }
 
 /** Every volume of the operator, in whichever pod. */
+// prettier-ignore
 export const OWN_VOLUMES = [
-  ...['sites', 'scratch', 'scripts', 'nginx-config', 'queue', 'run', 'data', 'database-admin'],
-  ...['store', 'store-ca', 'store-signer', 'documents', 'secrets', 'values', 'redis-ca'],
-  ...['database-ca', 'database-client', 'database-tls'],
+  'sites', 'scratch', 'scripts', 'nginx-config', 'queue', 'run', 'data', 'database-admin',
+  'store', 'store-ca', 'store-signer', 'documents', 'secrets', 'values', 'redis-ca',
+  'database-ca', 'database-client', 'database-tls',
 ];
 
 /** Every name of a port of the operator. */
@@ -203,7 +192,11 @@ export const OWN_PORT_NAMES = ['http', 'metrics', 'cache', 'queue', 'mariadb', '
 
 /** How names of Secrets end that the operator generates. */
 export const OWN_SECRET_SUFFIXES = [
-  ...['-redis-auth', '-db-root', '-db', '-admin-password', '-encryption-key'],
+  '-redis-auth',
+  '-db-root',
+  '-db',
+  '-admin-password',
+  '-encryption-key',
 ];
 
 /** How names of claims end that the operator makes. */
@@ -222,12 +215,13 @@ export function generatedName(
 }
 
 /** Keys of labels that select pods, or say what they are. A key that ends with `/` stands for all. */
+// prettier-ignore
 const OWN_LABELS = [
-  ...['app', 'bench', 'site', 'siteuser', 'siteworkspace', 'sitedashboard', 'sitedashboardchart'],
-  ...['sitebackup', 'sitejob', 'job-name', 'controller-uid', 'pod-template-hash'],
-  ...['controller-revision-hash', 'batch.kubernetes.io/', 'apps.kubernetes.io/'],
-  ...['statefulset.kubernetes.io/', 'app.kubernetes.io/name', 'app.kubernetes.io/instance'],
-  ...['app.kubernetes.io/component', 'app.kubernetes.io/managed-by'],
+  'app', 'bench', 'site', 'siteuser', 'siteworkspace', 'sitedashboard', 'sitedashboardchart',
+  'sitebackup', 'sitejob', 'job-name', 'controller-uid', 'pod-template-hash',
+  'controller-revision-hash', 'batch.kubernetes.io/', 'apps.kubernetes.io/',
+  'statefulset.kubernetes.io/', 'app.kubernetes.io/name', 'app.kubernetes.io/instance',
+  'app.kubernetes.io/component', 'app.kubernetes.io/managed-by',
 ];
 
 /** Whether the operator or Kubernetes sets a label of pods. */

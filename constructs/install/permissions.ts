@@ -24,8 +24,7 @@ const OWN = [...READ, 'create', 'patch', 'delete'];
 
 /**
  * What the operator does in the namespaces of its resources: the rules follow from what the kinds
- * own
- * and read, so that a new kind brings its own. Kinds of optional APIs are included.
+ * own and read, so that a new kind brings its own. Kinds of optional APIs are included.
  */
 export function namespacedRules(
   kinds: readonly PermissionSource[],

@@ -169,7 +169,8 @@ export function conditionsOf(conditions: unknown): readonly StatusCondition[] {
     if (typeof type !== 'string' || typeof status !== 'string') return [];
     return [
       {
-        ...{ type, status },
+        type,
+        status,
         ...(typeof reason === 'string' ? { reason } : {}),
         ...(typeof message === 'string' ? { message } : {}),
       },

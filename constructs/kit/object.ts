@@ -82,17 +82,17 @@ export function groupOf(apiVersion: string): string {
   return slash < 0 ? '' : apiVersion.slice(0, slash);
 }
 
-/** The uid of an object, as a pick: an object that was created again has another one. */
+/** Picks the uid of an object. One that was created again has another. */
 export function uidOf({ metadata }: KubeObject): string {
   return metadata.uid ?? '';
 }
 
-/** The resourceVersion of an object, as a pick: it changes with each write. */
+/** Picks the resourceVersion of an object, which changes with each write. */
 export function versionOf({ metadata }: KubeObject): string {
   return metadata.resourceVersion ?? '';
 }
 
-/** The whole object, as a pick. */
+/** Picks the whole object. */
 export function identity<T extends KubeObject>(object: T): T {
   return object;
 }

@@ -21,7 +21,7 @@ export interface NamedSecret {
   readonly version: string;
 }
 
-/** Such a Secret, as a pick. A preview assumes Secrets to exist, without a uid: as generated. */
+/** Picks what is asked of a Secret of a generated name. In a preview it exists, without a uid: as generated. */
 export function namedSecretOf(secret: KubeObject): NamedSecret {
   const { uid, labels = {}, annotations = {} } = secret.metadata;
   const generated =

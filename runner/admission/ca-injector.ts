@@ -1,5 +1,4 @@
-import { OPERATOR } from '../../constructs/index.js';
-import { outsideName } from '../../constructs/kit/operator-identity.js';
+import { OPERATOR, outsideName } from '../../constructs/kit/operator-identity.js';
 import { messageOf } from '../../constructs/kit/errors.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { Secret, type ObjectKind } from '../../constructs/kit/object-kind.js';

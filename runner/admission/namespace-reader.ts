@@ -68,10 +68,10 @@ interface Placed<T> {
   readonly picked: T;
 }
 
-type Pick<T> = (object: never) => T;
+type Picker<T> = (object: never) => T;
 
 /** A `pick` is a constant function, and so is the one made of it. */
-const picks = new WeakMap<Pick<unknown>, Pick<Placed<unknown>>>();
+const picks = new WeakMap<Picker<unknown>, Picker<Placed<unknown>>>();
 
 function withNamespace<O extends KubeObject, T>(pick: (object: O) => T): (object: O) => Placed<T> {
   const known = picks.get(pick);

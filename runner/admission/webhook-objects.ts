@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import { OPERATOR } from '../../constructs/index.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import { type KeyPair, selfSigned } from '../http/certificate.js';
 
 export const ValidatingWebhookConfiguration: ObjectKind = {

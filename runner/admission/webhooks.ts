@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { OPERATOR } from '../../constructs/index.js';
+import { OPERATOR } from '../../constructs/kit/operator-identity.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';

@@ -282,7 +282,9 @@ function outgoing(method: Method, path: string, options: RequestOptions): Outgoi
   const contentType = options.contentType ?? (method === 'PATCH' ? MERGE_PATCH : JSON_TYPE);
   const verb = verbOf(method, path, contentType);
   const request: Outgoing = {
-    ...{ call: `${method} ${path}`, verb, method },
+    call: `${method} ${path}`,
+    verb,
+    method,
     path: withQuery(path, options.query),
     headers: { accept: options.accept ?? JSON_TYPE },
     fence: options.fence,

@@ -339,7 +339,9 @@ export class BatchController {
     if (changes.some(({ change }) => change !== 'unchanged')) {
       const { namespace, name } = resource.metadata;
       log.info('batch applied', {
-        ...{ controller: this.name, namespace, name },
+        controller: this.name,
+        namespace,
+        name,
         size: props.requests.length,
       });
     } else if (job) {

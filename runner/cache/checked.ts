@@ -34,7 +34,10 @@ export function checked(
   const status = statusOf(definition, object as Resource);
   const problems = [...spec.problems, ...status.problems];
   return {
-    ...{ apiVersion, kind, metadata, spec: spec.fields },
+    apiVersion,
+    kind,
+    metadata,
+    spec: spec.fields,
     ...(status.fields ? { status: status.fields } : {}),
     ...(problems.length > 0 ? { [PROBLEMS]: problems } : {}),
   };

@@ -103,7 +103,12 @@ export function childOf(
   const createOnly = isCreateOnly(kind.kind, annotations, metadataKeys);
   return {
     id: childId(kind, namespace, name),
-    ...{ kind, namespace, name, uid, resourceVersion, health },
+    kind,
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    health,
     owner: ownerOf(object, metadataKeys, batches),
     controller: controllerOf(object)?.uid,
     retained: retain === 'true',

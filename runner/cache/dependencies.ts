@@ -10,7 +10,7 @@ import type { OnInvalid } from './invalid-objects.js';
 import { Multimap } from './multimap.js';
 
 /** Picks what a reader needs of an object. */
-type Pick = (object: KubeObject) => unknown;
+type Picker = (object: KubeObject) => unknown;
 
 /**
  * How soon a dependent is reconciled: children often change together (`next`), and members of one list even
@@ -23,7 +23,7 @@ export type Enqueue = (dependent: string, urgency: Urgency, cause: string) => vo
 
 interface Read {
   readonly topic: string;
-  readonly pick: Pick | undefined;
+  readonly pick: Picker | undefined;
   /** The picked value, as canonical JSON; undefined if the object did not exist. */
   readonly picked: string | undefined;
 }
@@ -133,7 +133,7 @@ export class DependencyTracker {
       ) => {
         const key = keyOf(namespace, name);
         const object = this.#objects.get(kind)?.get(key) as O | undefined;
-        const constant = pick as unknown as Pick;
+        const constant = pick as unknown as Picker;
         reads.push({
           topic: joined(kind, key),
           pick: constant,
@@ -149,7 +149,7 @@ export class DependencyTracker {
       },
       list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
         const topic = indexTopic(index, value);
-        const constant = pick as unknown as Pick;
+        const constant = pick as unknown as Picker;
         reads.push({ topic, pick: constant, picked: undefined });
         return this.#under(index, topic)
           .filter((object) => this.#picks.of(object, constant) !== INVALID)
@@ -234,14 +234,14 @@ const LONGEST_PICK = 40;
 
 /** Many dependents pick the same of one object: it is computed once for each object. */
 class PickCache {
-  readonly #picked = new WeakMap<KubeObject, Map<Pick, string>>();
+  readonly #picked = new WeakMap<KubeObject, Map<Picker, string>>();
 
   constructor(private readonly onInvalid: OnInvalid) {}
 
-  of(object: KubeObject | undefined, pick: Pick): string | undefined {
+  of(object: KubeObject | undefined, pick: Picker): string | undefined {
     if (!object) return undefined;
     let values = this.#picked.get(object);
-    if (!values) this.#picked.set(object, (values = new Map<Pick, string>()));
+    if (!values) this.#picked.set(object, (values = new Map<Picker, string>()));
     const known = values.get(pick);
     if (known !== undefined) return known;
     const value = this.#pickOf(object, pick);
@@ -249,7 +249,7 @@ class PickCache {
     return value;
   }
 
-  #pickOf(object: KubeObject, pick: Pick): string | undefined {
+  #pickOf(object: KubeObject, pick: Picker): string | undefined {
     if (problemsOf(object).length > 0) return INVALID;
     try {
       const value = pick(object);

@@ -228,7 +228,10 @@ export class Reflector {
     if (this.#version === undefined) return;
     const { client, path, labelSelector, fieldSelector, metadataOnly, signal } = this.props;
     const { resourceVersion } = await listAll(client, path, {
-      ...{ labelSelector, fieldSelector, metadataOnly, signal },
+      labelSelector,
+      fieldSelector,
+      metadataOnly,
+      signal,
       versionOnly: true,
     });
     this.#requireNewer(resourceVersion);

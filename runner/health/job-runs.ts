@@ -13,7 +13,7 @@ interface Ended {
   readonly imageId?: string;
 }
 
-interface PodObject extends KubeObject {
+interface FinishedPod extends KubeObject {
   readonly status?: {
     readonly containerStatuses?: readonly {
       readonly imageID?: string;
@@ -104,7 +104,7 @@ export class JobRuns {
     const owner = { namespace, kind: 'Job', name, uid };
     const pods = await ownedPods(this.client, owner, `controller-uid=${uid}`);
     for (const metadata of pods.slice(0, READ)) {
-      const pod = await readPod<PodObject>(this.client, namespace, metadata);
+      const pod = await readPod<FinishedPod>(this.client, namespace, metadata);
       const container = pod?.status?.containerStatuses?.[0];
       const terminated = container?.state?.terminated;
       if (terminated) {

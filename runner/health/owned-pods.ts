@@ -34,7 +34,10 @@ export async function ownedPods(
   labelSelector: string,
 ): Promise<readonly KubeObject[]> {
   const { items } = await listAll(client, resourcePath(Pod, owner.namespace), {
-    ...{ labelSelector, metadataOnly: true, pageSize: PAGE_SIZE, maxPages: PAGES },
+    labelSelector,
+    metadataOnly: true,
+    pageSize: PAGE_SIZE,
+    maxPages: PAGES,
     compact,
   });
   const owned = items.filter((pod) => isOwned(pod, owner));

@@ -135,7 +135,13 @@ export class Reconciler {
       complete,
     );
     const statusResult = kind.evaluate({
-      ...{ resource, inputs, pending, advisory, probes, complete, ready },
+      resource,
+      inputs,
+      pending,
+      advisory,
+      probes,
+      complete,
+      ready,
       runs: await this.#runsOf({ resource, inputs }, plan),
       child: (childKind, name) => this.props.healthChecker.view(plan, childKind, name),
     });

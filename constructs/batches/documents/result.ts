@@ -1,8 +1,9 @@
 import type { DocumentOutcome, DocumentRequest, DocumentResult } from '../../kit/document.js';
 import { matchingItems, resultEntries, shortText } from '../../kit/job-result.js';
 
+// prettier-ignore
 const OUTCOMES = [
-  ...['Created', 'Changed', 'Unchanged', 'Deleted', 'Disabled', 'Absent', 'Failed'],
+  'Created', 'Changed', 'Unchanged', 'Deleted', 'Disabled', 'Absent', 'Failed',
 ] as readonly DocumentOutcome[];
 const MAX_MESSAGE = 1024;
 /** Name of a field, or its path in a child table. */

@@ -19,7 +19,9 @@ export function addRoutes(scope: Construct, props: AccessProps): Readonly<Record
   if (!gateway) return {};
   for (const { host, name, sections, redirects } of gateway.routes) {
     addRoute(scope, props, {
-      ...{ name, host, parentRefs: parentRefs(gateway, sections) },
+      name,
+      host,
+      parentRefs: parentRefs(gateway, sections),
       rule: {
         ...EVERYTHING,
         backendRefs: [{ name: backend.service, port: backend.port }],
@@ -29,7 +31,9 @@ export function addRoutes(scope: Construct, props: AccessProps): Readonly<Record
     });
     if (redirects.length === 0) continue;
     addRoute(scope, props, {
-      ...{ name: redirectName(name), host, parentRefs: parentRefs(gateway, redirects) },
+      name: redirectName(name),
+      host,
+      parentRefs: parentRefs(gateway, redirects),
       rule: { ...EVERYTHING, filters: [TO_HTTPS] },
     });
   }
@@ -49,7 +53,9 @@ function addRoute(
   const { name, host } = route;
   new HttpRoute(scope, name, {
     metadata: {
-      ...{ name, namespace, labels: { ...labels } },
+      name,
+      namespace,
+      labels: { ...labels },
       ...(annotations ? { annotations: { ...annotations } } : {}),
     },
     spec: { parentRefs: route.parentRefs, hostnames: [host], rules: [route.rule] },

@@ -68,7 +68,11 @@ function backupIn(
     return undefined;
   }
   return {
-    ...{ name, startTime, completionTime, location: `${location}/${name}`, size },
+    name,
+    startTime,
+    completionTime,
+    location: `${location}/${name}`,
+    size,
     complete: complete === 1,
     ...versionsIn(versions[countIn(index) ?? -1]),
   };

@@ -63,7 +63,11 @@ export class Socketio extends Construct {
       container: {
         name: component,
         command: [
-          ...['sh', `${SCRIPTS_DIR}/run.sh`, 'node', '--require', `${SCRIPTS_DIR}/${PRELOAD}`],
+          'sh',
+          `${SCRIPTS_DIR}/run.sh`,
+          'node',
+          '--require',
+          `${SCRIPTS_DIR}/${PRELOAD}`,
           `${BENCH_DIR}/apps/frappe/socketio.js`,
         ],
         env: [

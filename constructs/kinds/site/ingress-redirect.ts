@@ -11,8 +11,7 @@ const REDIRECTS: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * The annotations for a class. They are set to `false` too: these controllers redirect as soon as
- * an
- * Ingress has TLS, also while the certificate does not exist.
+ * an Ingress has TLS, also while the certificate does not exist.
  * @param className undefined for the cluster's default class, whose controller is unknown
  */
 export function redirectAnnotations(
