@@ -22,7 +22,7 @@ export interface ConfigurationEvaluation extends Required<
   readonly result: ConfigurationResult | undefined;
 }
 
-/** What the Job of a run says. */
+/** What the Job of a task says. */
 export interface ConfigurationResult {
   readonly outcome: 'Changed' | 'Unchanged' | 'Failed';
   /** One CamelCase word; undefined where nothing failed, and nothing is left out. */
@@ -112,26 +112,27 @@ function contextOf<R extends ConfiguredResource, F>(
   };
 }
 
-/** What the Job of the wanted run says; undefined where it has not ended. */
+/** What the Job of the wanted task says; undefined where it has not ended. */
 function resultOf(
-  { run, job }: ConfigurationSync,
+  { taskHash, job }: ConfigurationSync,
   runs: readonly JobRun[],
 ): ConfigurationResult | undefined {
-  const ended = runs.find((one) => one.name === job && one.run === run);
-  if (run === undefined || ended?.state !== 'Succeeded' || !ended.completionTime) return undefined;
-  return parsedResult(run, ended.message, ended.completionTime);
+  const ended = runs.find((one) => one.name === job && one.taskHash === taskHash);
+  if (taskHash === undefined || ended?.state !== 'Succeeded' || !ended.completionTime)
+    return undefined;
+  return parsedResult(taskHash, ended.message, ended.completionTime);
 }
 
 /**
- * The result in the termination message of `site_configuration.py`: `{"results": {"<run>": [outcome,
+ * The result in the termination message of `site_configuration.py`: `{"results": {"<task hash>": [outcome,
  * reason, message, keys]}}`. Any other message is a failure.
  */
 export function parsedResult(
-  run: string,
+  taskHash: string,
   termination: string | undefined,
   time: string,
 ): ConfigurationResult {
-  const [reported, code, why, keys, leftOut] = entryOf(run, termination);
+  const [reported, code, why, keys, leftOut] = entryOf(taskHash, termination);
   const outcome = OUTCOMES.find((known) => known === reported);
   if (!outcome) {
     const message = 'its termination message is missing or has no result; it is tried again';
@@ -147,9 +148,9 @@ export function parsedResult(
   };
 }
 
-function entryOf(run: string, message = ''): readonly unknown[] {
+function entryOf(taskHash: string, message = ''): readonly unknown[] {
   try {
-    return resultEntries(message).find(([id]) => id === run)?.[1] ?? [];
+    return resultEntries(message).find(([id]) => id === taskHash)?.[1] ?? [];
   } catch {
     return [];
   }
@@ -171,7 +172,7 @@ function stuckJob(
 function evaluated(context: Context): Evaluated {
   const { sync, result } = context;
   if (result) return ended(context, result);
-  return sync.run === undefined || sync.known ? earlier(context) : waiting(context);
+  return sync.taskHash === undefined || sync.known ? earlier(context) : waiting(context);
 }
 
 function ended(context: Context, result: ConfigurationResult): Evaluated {

@@ -29,8 +29,8 @@ export function addConfigurationJob(
   chart: Chart,
   { bench, owner, configuration, env, blocked }: ConfigurationProps,
 ): void {
-  if (configuration?.run === undefined) return;
-  const { run, job, entries, login, wasSet } = configuration;
+  if (configuration?.taskHash === undefined) return;
+  const { taskHash, job, entries, login, wasSet } = configuration;
   const contents = entries.map((entry, index) => contentOf(entry, index, configuration));
   const sources = [...entries.flatMap(sourceOf), ...loginFiles(login?.sso).map(sourceOfLogin)];
   // A site keeps its traffic while its keys are compared. An init Job may fail for lack of a key.
@@ -44,14 +44,14 @@ export function addConfigurationJob(
     owner,
     name: job,
     component: 'configuration',
-    run,
+    taskHash,
     deadlineSeconds: 600,
     container: {
       name: 'configuration',
       command: jobCommand('site_configuration.py'),
       env: [
         ...env,
-        { name: 'REQUEST', value: run },
+        { name: 'REQUEST', value: taskHash },
         { name: 'SITE_CONFIG', value: literal(canonicalJson(contents)) },
         { name: 'VALUES', value: VALUES_DIR },
         ...(login ? loginEnv(login, bench, configuration) : []),

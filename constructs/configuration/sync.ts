@@ -46,10 +46,10 @@ export interface ConfigurationSync extends ConfigurationFile {
   /** Whether a Job has set keys before. */
   readonly wasSet: boolean;
   /**
-   * The run of the Job, which sets the keys: twelve hexadecimal digits that change with the content and
+   * The task of the Job, which sets the keys: twelve hexadecimal digits that change with the content and
    * with each comparison that is due. Undefined where no Job is needed.
    */
-  readonly run: string | undefined;
+  readonly taskHash: string | undefined;
   readonly entries: SiteConfig;
 }
 
@@ -103,7 +103,7 @@ export function syncConfiguration(
     known,
     first: !wasSet(before) && !wasReady(status),
     wasSet: before !== undefined,
-    run: isWanted ? runOf(hash, props.init, before) : undefined,
+    taskHash: isWanted ? taskHashOf(hash, props.init, before) : undefined,
   };
 }
 
@@ -128,7 +128,7 @@ function isWantedNow(
 }
 
 /** Another one after each result: the time of the last one is a part of it. */
-function runOf(hash: string, init: string, before: SiteConfigStatus | undefined): string {
+function taskHashOf(hash: string, init: string, before: SiteConfigStatus | undefined): string {
   return hashOf([hash, init, before?.lastSyncTime ?? '']).slice(0, 12);
 }
 

@@ -15,7 +15,7 @@ export interface FrappeJobProps extends Omit<
   'restartPolicy' | 'configHash' | 'defaults'
 > {
   /** Hash of the work: the Job runs again when it changes, and only then. */
-  readonly run: string;
+  readonly taskHash: string;
   /** Further labels of the Job itself. */
   readonly labels?: Readonly<Record<string, string>>;
   /** @default 3600 */
@@ -85,7 +85,7 @@ function jobMetadata({
   bench,
   owner,
   component,
-  run,
+  taskHash,
   once = false,
   deadlineField,
   labels,
@@ -93,7 +93,7 @@ function jobMetadata({
   return {
     labels: { ...childLabels(owner, component), ...labels },
     annotations: {
-      [bench.metadataKeys.run]: run,
+      [bench.metadataKeys.run]: taskHash,
       ...(once ? { [bench.metadataKeys.once]: 'true' } : {}),
       ...(deadlineField === undefined ? {} : { [bench.metadataKeys.timeoutField]: deadlineField }),
     },

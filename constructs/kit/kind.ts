@@ -209,7 +209,7 @@ export interface JobRun {
   readonly uid: string;
   readonly state: 'Running' | 'Succeeded' | 'Failed';
   /** What the Job was created to do: the annotation `run`. */
-  readonly run: string | undefined;
+  readonly taskHash: string | undefined;
   /** RFC 3339. */
   readonly startTime: string | undefined;
   /** When it succeeded or failed, RFC 3339. */

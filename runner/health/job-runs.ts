@@ -68,7 +68,7 @@ export class JobRuns {
       name: job.name,
       uid: job.uid,
       state: stateOf(job),
-      run: job.taskHash,
+      taskHash: job.taskHash,
       startTime: job.job?.startTime,
       completionTime: job.job?.completionTime,
       exitCode: ended.get(job)?.exitCode,

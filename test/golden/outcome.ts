@@ -126,7 +126,7 @@ function initRuns({ kind, metadata }: Resource): readonly JobRun[] {
   const imageId = `registry.example.com/mirrored@sha256:${'1'.repeat(64)}`;
   return [
     {
-      ...{ name: `${metadata.name}-init`, uid: 'u', state: 'Succeeded', run: undefined },
+      ...{ name: `${metadata.name}-init`, uid: 'u', state: 'Succeeded', taskHash: undefined },
       ...{ startTime: NOW, completionTime: NOW, exitCode: 0, message: undefined, imageId },
     },
   ];

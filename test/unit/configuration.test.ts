@@ -104,7 +104,7 @@ function reconciled(resource: ConfiguredResource, props: Case = {}) {
 }
 
 function requestOf(sync: ConfigurationSync | undefined): string {
-  return sync?.run ?? '';
+  return sync?.taskHash ?? '';
 }
 
 /** A Job that has ended, with a message as the script writes it. */
@@ -119,7 +119,7 @@ function aRun(run: string, result: Partial<ConfigurationResult> = {}): JobRun {
   } = result;
   const places = leftOut ? [leftOut] : [];
   return {
-    ...{ name: 'shop-configuration', uid: 'j', state: 'Succeeded', run, exitCode: 0 },
+    ...{ name: 'shop-configuration', uid: 'j', state: 'Succeeded', taskHash: run, exitCode: 0 },
     ...{ startTime: time, completionTime: time },
     message: JSON.stringify({ results: { [run]: [outcome, reason, message, keys, ...places] } }),
   };
@@ -131,7 +131,7 @@ const LEFT_OUT = {
   leftOut: ['siteConfig[1]'],
 };
 
-const isWanted = ({ sync }: ReturnType<typeof reconciled>): boolean => sync?.run !== undefined;
+const isWanted = ({ sync }: ReturnType<typeof reconciled>): boolean => sync?.taskHash !== undefined;
 
 /** The status after the Job has done what a resource asks for. */
 function done(
@@ -444,7 +444,7 @@ suite('the Job', () => {
   test('is none where nothing is to be set', () => {
     const status = statusAfter(done(aSite(entries), {}, { objects: [SECRET, map] }));
     const { sync } = reconciled(aSite(entries, status), { objects: [SECRET, map] });
-    assert.equal(sync?.run, undefined);
+    assert.equal(sync?.taskHash, undefined);
   });
 });
 

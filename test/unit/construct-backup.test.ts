@@ -41,7 +41,7 @@ const succeeded = (message?: string): JobRun => ({
   name: 'once-backup',
   uid: 'u1',
   state: 'Succeeded',
-  run: resolve(aBackup()).run,
+  taskHash: resolve(aBackup()).taskHash,
   startTime: '2026-01-01T02:00:00Z',
   completionTime: '2026-01-01T02:02:12Z',
   exitCode: 0,
@@ -49,7 +49,7 @@ const succeeded = (message?: string): JobRun => ({
 });
 
 describe('a single backup that has ended', () => {
-  const { run } = resolve(aBackup());
+  const { taskHash: run } = resolve(aBackup());
   const unlisted =
     'the backup has ended, but status.backups does not list it; look for it in spec.destination';
 

@@ -62,7 +62,7 @@ const aRun = (inputs: SiteJobInputs, run: Partial<JobRun> = {}): JobRun => ({
   name: 'j-run',
   uid: 'u1',
   state: 'Succeeded',
-  run: inputs.run,
+  taskHash: inputs.taskHash,
   startTime: '2026-01-01T00:00:00Z',
   completionTime: '2026-01-01T00:01:00Z',
   exitCode: 0,
@@ -143,7 +143,7 @@ suite('what a SiteJob runs', () => {
 
 suite('a single run', () => {
   test('is another one for each change of what it does, and for no other change', () => {
-    const { run } = resolve(aJob());
+    const { taskHash: run } = resolve(aJob());
     const changes: readonly Changes[] = [
       { command: ['migrate', '--x'] },
       { command: undefined, method: 'frappe.ping' },
@@ -153,20 +153,20 @@ suite('a single run', () => {
     ];
     const runs = changes.map((change) => {
       const spec = Object.entries({ ...MIGRATE, ...change }).filter(([, v]) => v !== undefined);
-      return resolve(aJob(Object.fromEntries(spec))).run;
+      return resolve(aJob(Object.fromEntries(spec))).taskHash;
     });
     assert.equal(new Set([run, ...runs]).size, changes.length + 1);
     for (const same of [{ concurrencyPolicy: 'Allow' }, { failedJobsHistoryLimit: 9 }]) {
-      assert.equal(resolve(aJob({ ...MIGRATE, ...same })).run, run);
+      assert.equal(resolve(aJob({ ...MIGRATE, ...same })).taskHash, run);
     }
     const newImage = [aReadyBench({ image: { tag: 'v15.50.0' } }), readySite()];
-    assert.equal(resolve(aJob(), newImage).run, run);
+    assert.equal(resolve(aJob(), newImage).taskHash, run);
     const kwargs = { a: 1, b: { c: 2, d: 3 } };
     const turned = { b: { d: 3, c: 2 }, a: 1 };
     const method = 'frappe.ping';
     assert.equal(
-      resolve(aJob({ method, kwargs })).run,
-      resolve(aJob({ method, kwargs: turned })).run,
+      resolve(aJob({ method, kwargs })).taskHash,
+      resolve(aJob({ method, kwargs: turned })).taskHash,
     );
   });
   test('waits for its site, and is not touched by what becomes of the site later', () => {
@@ -250,7 +250,7 @@ suite('a single run', () => {
     const runs = new Set<string>();
     for (const uid of ['u1', 'u2', 'u3']) {
       const inputs = resolve(resource);
-      runs.add(inputs.run);
+      runs.add(inputs.taskHash);
       const evaluated = evaluate(resource, [aRun(inputs, { ...closed, uid })], inputs);
       assert.deepEqual([evaluated.phase, evaluated.reconcileAgain], ['Pending', true]);
       resource = aJob(MIGRATE, left(resource.status, evaluated));
@@ -258,11 +258,14 @@ suite('a single run', () => {
     }
     assert.equal(runs.size, 3);
     const inputs = resolve(resource);
-    assert.ok(!runs.has(inputs.run));
+    assert.ok(!runs.has(inputs.taskHash));
     const done = aJob(MIGRATE, left(resource.status, evaluate(resource, [aRun(inputs)], inputs)));
-    assert.equal(resolve(done).run, inputs.run);
+    assert.equal(resolve(done).taskHash, inputs.taskHash);
     assert.equal(treeOf(done).blockedReason, 'it has been done');
-    assert.notEqual(resolve(aJob({ command: ['clear-cache'] }, done.status)).run, inputs.run);
+    assert.notEqual(
+      resolve(aJob({ command: ['clear-cache'] }, done.status)).taskHash,
+      inputs.taskHash,
+    );
   });
   test('is reported from its Job or its pod, whichever still exists', () => {
     const failed = (run: Partial<JobRun>) => {

@@ -76,10 +76,10 @@ function answered(
   site: AppSite,
   [outcome, reason, message]: readonly string[] = ['Changed', '', ''],
 ) {
-  const run = reconciled(site).sync?.run ?? '';
+  const run = reconciled(site).sync?.taskHash ?? '';
   const time = '2026-01-01T00:00:00Z';
   const job: JobRun = {
-    ...{ name: 'shop-configuration', uid: 'j', state: 'Succeeded', run, exitCode: 0 },
+    ...{ name: 'shop-configuration', uid: 'j', state: 'Succeeded', taskHash: run, exitCode: 0 },
     ...{ startTime: time, completionTime: time },
     message: JSON.stringify({ results: { [run]: [outcome, reason, message, []] } }),
   };
@@ -106,7 +106,7 @@ suite('the first login', () => {
   });
   test('does not wait for a Secret that does not exist, and names it to the Job', () => {
     const { sync } = reconciled(aSite({ sso: [login('Google')] }), []);
-    assert.ok(sync?.run);
+    assert.ok(sync?.taskHash);
     const [source] = sync.missing;
     assert.ok(source);
     assert.equal(source.value, loginFiles(sync.login?.sso)[0]?.value);

@@ -127,7 +127,7 @@ const scenariosOf = (kind: string): readonly Scenario[] =>
 function runsOf({ observed, admissions }: Scenario, name: string): readonly JobRun[] {
   if (observed.runs) return observed.runs;
   const [own] = admissions.filter(({ object }) => object.kind === name);
-  const times = { startTime: TIME, completionTime: TIME, run: 'r', uid: 'u' };
+  const times = { startTime: TIME, completionTime: TIME, taskHash: 'r', uid: 'u' };
   return [
     {
       ...{ name: `${own?.object.metadata.name ?? ''}-init`, ...times, state: 'Succeeded' },
@@ -214,7 +214,7 @@ function parsed(
 }
 
 const succeeded = (report: unknown): JobRun => ({
-  ...{ name: 'demo-bench-init', uid: 'u', state: 'Succeeded', run: 'r' },
+  ...{ name: 'demo-bench-init', uid: 'u', state: 'Succeeded', taskHash: 'r' },
   ...{ startTime: TIME, completionTime: TIME, exitCode: 0 },
   message: JSON.stringify(report),
 });

@@ -89,7 +89,7 @@ class DocumentsChart extends Chart {
       name,
       component: 'documents',
       labels: batch,
-      run: hashOf(requests.map(({ id }) => id)),
+      taskHash: hashOf(requests.map(({ id }) => id)),
       deadlineSeconds: DEADLINE_SECONDS.one + DEADLINE_SECONDS.more * (requests.length - 1),
       container: {
         name: 'documents',

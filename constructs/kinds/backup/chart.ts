@@ -24,10 +24,10 @@ export class BackupChart extends Chart {
     { resource: backup, inputs }: ChartProps<SiteBackup, BackupInputs>,
   ) {
     super(scope, id, { disableResourceNameHashes: true });
-    const { site, blocked, run, ended } = inputs;
+    const { site, blocked, taskHash, ended } = inputs;
     if (!site || ended) return;
     const { schedule, timeZone, suspend = false } = backup.spec;
-    const job = { ...backupJob(backup, site), run };
+    const job = { ...backupJob(backup, site), taskHash };
     if (schedule === undefined) {
       new FrappeJob(new Stage(this, 'backup', { blocked: blocked?.message }), 'backup', job);
       return;
@@ -55,7 +55,7 @@ export class BackupDeleteChart extends Chart {
       owner: backup,
       name: backupNames(backup.metadata.name).delete,
       component: 'backup-delete',
-      run: 'delete',
+      taskHash: 'delete',
       deadlineSeconds: DELETE_SECONDS,
       extraVolumes: store.volumes,
       initContainers: store.sidecars,
@@ -70,7 +70,7 @@ export class BackupDeleteChart extends Chart {
   }
 }
 
-function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrappeJobProps, 'run'> {
+function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrappeJobProps, 'taskHash'> {
   const { spec, metadata } = backup;
   const store = backupStore(spec.destination, folderOf(site), 'Write');
   const { keepLast, keepDays } = spec.retention ?? {};

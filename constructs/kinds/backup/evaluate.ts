@@ -49,12 +49,12 @@ interface BackupResult {
 /** A single backup: Ready when it is stored and checked. */
 function evaluateSingle(observation: Observed, lastFailure: string | undefined): BackupResult {
   const { resource, inputs, runs, pending } = observation;
-  const run = runs.find((one) => one.run === inputs.run);
+  const run = runs.find((one) => one.taskHash === inputs.taskHash);
   if (inputs.ended || run?.state === 'Succeeded') {
     return {
       phase: 'Succeeded',
       ready: succeeded(storedBy(observation, run), storedNow(resource.status ?? {}, runs)),
-      endedRun: inputs.run,
+      endedRun: inputs.taskHash,
     };
   }
   if (run?.state === 'Failed') return failedRun(run, lastFailure);

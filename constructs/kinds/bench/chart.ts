@@ -101,7 +101,7 @@ export class BenchChart extends Chart {
     const init = new Stage(this, 'init', { waitForReady: true });
     new BenchInit(init, 'init', {
       ...common,
-      run: inputs.init,
+      taskHash: inputs.init,
       pulls: awaitsDigest && resource.spec.image?.refresh !== undefined,
     });
     const blocked = awaitsDigest

@@ -71,7 +71,7 @@ export const bench: Kind<AppBench, BenchInputs> = {
   chart: (scope, id, props) => new BenchChart(scope, id, props),
   // Only until the image's digest and assets are known, or that the keys are set.
   readsRuns: ({ resource, inputs }) =>
-    inputs.awaitsDigest || !knowsAssets(resource) || inputs.configuration?.run !== undefined,
+    inputs.awaitsDigest || !knowsAssets(resource) || inputs.configuration?.taskHash !== undefined,
   probes: () => [],
   evaluate: evaluateBench,
   cleanup: {

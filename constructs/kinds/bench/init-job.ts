@@ -18,8 +18,8 @@ const REDIS_CA_DIR = '/app-operator/redis-ca';
 export interface BenchInitProps {
   readonly bench: BenchModel;
   readonly owner: AppBench;
-  /** Hash of what the Job is created to do, see `benchInitRun`. */
-  readonly run: string;
+  /** Hash of what the Job is created to do, see `benchInitTaskHash`. */
+  readonly taskHash: string;
   /** Whether the node must ask the registry what the image refers to now. */
   readonly pulls: boolean;
 }
@@ -28,7 +28,7 @@ export interface BenchInitProps {
  * The Job that prepares the shared volume for the image: apps.txt, assets, common configuration.
  */
 export class BenchInit extends Construct {
-  constructor(scope: Construct, id: string, { bench, owner, run, pulls }: BenchInitProps) {
+  constructor(scope: Construct, id: string, { bench, owner, taskHash, pulls }: BenchInitProps) {
     super(scope, id);
     const image: FrappeImage = pulls ? { ...bench.image, pullPolicy: 'Always' } : bench.image;
     const authority = redisAuthority(bench);
@@ -37,7 +37,7 @@ export class BenchInit extends Construct {
       owner,
       name: benchNames(bench.name).init,
       component: 'init',
-      run,
+      taskHash,
       container: {
         name: 'init',
         command: jobCommand('bench_init.py'),
@@ -74,7 +74,7 @@ function commonConfig({ queuePrefix, workers, schedulerTickSeconds }: BenchModel
  * Hash of what the init Job is created to do. The image is as the spec names it: the digest that the
  * Job finds must not make it run again.
  */
-export function benchInitRun(
+export function benchInitTaskHash(
   resource: AppBench,
   bench: BenchModel,
   redisVersion: string | undefined,

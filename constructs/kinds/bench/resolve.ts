@@ -10,7 +10,7 @@ import type { ClusterReader } from '../../kit/kind.js';
 import { benchNames } from '../../kit/names.js';
 import { isDeleting } from '../../kit/object.js';
 import { requireReferences, resolveData, type BenchData } from './data.js';
-import { benchInitRun } from './init-job.js';
+import { benchInitTaskHash } from './init-job.js';
 import { benchRefusals } from './refusals.js';
 import { resolveSites, type BenchSites } from './routed-sites.js';
 import { resolveUpgrade, type UpgradePlan } from './upgrade.js';
@@ -40,7 +40,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
   requireReferences(bench, reader);
   const model = modelOf(bench, reader);
   const data = resolveData(bench, model, reader);
-  const init = benchInitRun(bench, model, data.redisVersion);
+  const init = benchInitTaskHash(bench, model, data.redisVersion);
   const missing = data.redisVersion === undefined ? benchNames(model.name).redisSecret : undefined;
   return {
     model,

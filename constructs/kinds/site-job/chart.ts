@@ -51,7 +51,7 @@ function whyNot({ ended, started, blocked }: SiteJobInputs): string | undefined 
   return started ? 'it has begun' : blocked?.message;
 }
 
-function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobInputs): FrappeJobProps {
+function jobProps(job: SiteJob, site: SiteModel, { taskHash }: SiteJobInputs): FrappeJobProps {
   const { spec, metadata } = job;
   const timeout = secondsOf(spec.timeout);
   return {
@@ -59,7 +59,7 @@ function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobInputs): Frappe
     owner: job,
     name: siteJobNames(metadata.name).run,
     component: 'job',
-    run,
+    taskHash,
     once: true,
     backoffLimit: spec.backoffLimit,
     // The script enforces the timeout; this deadline is for pods that do not start, or do not end.

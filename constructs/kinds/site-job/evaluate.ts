@@ -15,7 +15,7 @@ const LINE = 300;
 export function evaluateJob(observation: Observed): StatusResult {
   const { inputs, resource, runs } = observation;
   if (resource.spec.schedule !== undefined) return evaluateSchedule(observation);
-  const run = runs.find((one) => one.run === inputs.run);
+  const run = runs.find((one) => one.taskHash === inputs.taskHash);
   return run ? evaluateRun(observation, run) : evaluateWithoutRun(observation);
 }
 

@@ -13,7 +13,7 @@ export interface SiteJobInputs {
   /** Hash of the spec. */
   readonly specHash: string;
   /** Hash of the work: the Job runs again when it changes, and only then. */
-  readonly run: string;
+  readonly taskHash: string;
   /** Whether the run ended, also where its Job was deleted: it is not repeated. */
   readonly ended: boolean;
   /** Whether the run began, also where its Job was deleted: it is not repeated. */
@@ -32,7 +32,14 @@ export function resolveJob(job: SiteJob, reader: ClusterReader): SiteJobInputs {
   const { site, blocked } = viewSite(job, reader);
   if (!site && blocked && (ended || !isMade(job)))
     throw new Waiting(blocked.reason, blocked.message);
-  return { site, blocked, specHash, run: runHash(specHash, status?.refusedJob), ended, started };
+  return {
+    site,
+    blocked,
+    specHash,
+    taskHash: taskHashOf(specHash, status?.refusedJob),
+    ended,
+    started,
+  };
 }
 
 /** @param status of the run of a single Job; undefined for a schedule */
@@ -50,7 +57,7 @@ function isMade({ spec, status }: SiteJob): boolean {
 /**
  * @param refused uid of a Job that did nothing, since its site was closed: the run is another one
  */
-function runHash(specHash: string, refused: string | undefined): string {
+function taskHashOf(specHash: string, refused: string | undefined): string {
   return refused === undefined ? specHash : hashOf([specHash, refused]);
 }
 

@@ -37,7 +37,9 @@ export class SiteDrop extends Construct {
       owner: site,
       name: siteNames(site.metadata.name).drop,
       component: 'drop',
-      run: filesDeleted ? `${site.spec.deletionPolicy} without files` : site.spec.deletionPolicy,
+      taskHash: filesDeleted
+        ? `${site.spec.deletionPolicy} without files`
+        : site.spec.deletionPolicy,
       withoutSites: filesDeleted,
       initContainers: admin.containers,
       extraVolumes: [...admin.volumes, ...tls.volumes],

@@ -84,7 +84,7 @@ export const site: Kind<AppSite, SiteInputs> = {
   chart: (scope, id, props) => new SiteChart(scope, id, props),
   // Of thousands of sites few are restored, or configured now.
   readsRuns: ({ resource, inputs }) =>
-    resource.spec.restoreFrom !== undefined || inputs.configuration?.run !== undefined,
+    resource.spec.restoreFrom !== undefined || inputs.configuration?.taskHash !== undefined,
   probes: siteProbes,
   kept: previousAccess,
   evaluate: evaluateSite,

@@ -56,7 +56,7 @@ export class SiteInit extends Construct {
       owner: site,
       name: names.init,
       component: 'init',
-      run: initRun(site, inputs),
+      taskHash: initTaskHash(site, inputs),
       backoffLimit: RETRIES,
       // Each attempt may wait.
       deadlineSeconds: initSeconds(site) + (jobsWait ?? 0) * (RETRIES + 1),
@@ -113,7 +113,7 @@ function jobsWaitSeconds({ workers }: BenchModel): number | undefined {
 }
 
 /** Hash of what the init Job is created to do. */
-export function initRun(site: AppSite, inputs: SiteInitInputs): string {
+export function initTaskHash(site: AppSite, inputs: SiteInitInputs): string {
   const { data } = inputs;
   return hashOf([
     inputs.bench.image.reference,

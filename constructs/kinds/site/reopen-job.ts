@@ -30,7 +30,7 @@ export class SiteReopen extends Construct {
       owner: site,
       name: siteNames(site.metadata.name).reopen,
       component: 'reopen',
-      run: hashOf([upgrade.from, upgrade.to, config]),
+      taskHash: hashOf([upgrade.from, upgrade.to, config]),
       container: {
         name: 'reopen',
         command: jobCommand('site_reopen.py'),

@@ -12,7 +12,7 @@ import { resolveAccess, type SiteAccess } from './access.js';
 import { resolveData, type SiteData } from './data.js';
 import { requireDatabaseOperator } from './database-ready.js';
 import { keptRecord } from './foreign-hosts.js';
-import { initRun, type SiteInitInputs } from './init-job.js';
+import { initTaskHash, type SiteInitInputs } from './init-job.js';
 import { siteRefusals, type OfferedBench } from './refusals.js';
 import { benchBefore, resolveUpgrade, type SiteUpgradeInputs } from './upgrade.js';
 import { resolveWorkloads, type SiteWorkloads } from './workloads.js';
@@ -151,7 +151,7 @@ function resolveConfiguration(
       file: 'site_config.json',
       job,
       initJob,
-      init: initRun(site, inputs),
+      init: initTaskHash(site, inputs),
       login: firstLoginOf(site),
     },
     reader,
