@@ -30,12 +30,18 @@ import type { Resource } from '../kit/object.js';
 /** Shared infrastructure for a set of sites. */
 export type AppBench = Resource<AppBenchSpec, AppBenchStatus>;
 
+// Parts of the rules of a bench.
+// <CONTAINER> has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser)
+// <POD> has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser)
+// <USER> (<CONTAINER> ? self.security.securityContext.runAsUser : <POD> ? self.security.podSecurityContext.runAsUser : 0)
+// <SAMEAPPS> self.appsJSON.split('"').size() == 2 * self.apps.size() + 1 && self.apps.all(a, self.appsJSON.contains('"' + a.name + '"'))
+
 /** What the bench should be.
  * @cel !has(self.webAutoscaling) || !self.webAutoscaling.enabled || !has(self.componentReplicas) || !has(self.componentReplicas.gunicorn) ;; webAutoscaling and componentReplicas.gunicorn both set the number of web processes: remove one of them, or set webAutoscaling.enabled to false
  * @cel has(oldSelf.storage.accessMode) && has(self.storage.accessMode) ? self.storage.accessMode == oldSelf.storage.accessMode : true ;; storage.accessMode is immutable: a volume keeps the access mode it was made with
- * @cel (has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == 0 || (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0) == 0 || (has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0) ;; runAsUser is immutable: the files on the volumes belong to the user that made them
- * @cel oldSelf.hasValue() || !has(self.apps) || !has(self.appsJSON) || (self.appsJSON.split('"').size() == 2 * self.apps.size() + 1 && self.apps.all(a, self.appsJSON.contains('"' + a.name + '"'))) ;; apps and appsJSON are two spellings of one list: give one of them, or the same list in both
- * @cel !has(self.apps) || !has(self.appsJSON) || (has(oldSelf.apps) && oldSelf.apps == self.apps) || (has(oldSelf.appsJSON) && oldSelf.appsJSON == self.appsJSON) || (self.appsJSON.split('"').size() == 2 * self.apps.size() + 1 && self.apps.all(a, self.appsJSON.contains('"' + a.name + '"'))) ;; apps and appsJSON are two spellings of one list: give one of them, or the same list in both */
+ * @cel <USER> == 0 || <USER oldSelf> == 0 || <USER> == <USER oldSelf> ;; runAsUser is immutable: the files on the volumes belong to the user that made them
+ * @cel oldSelf.hasValue() || !has(self.apps) || !has(self.appsJSON) || (<SAMEAPPS>) ;; apps and appsJSON are two spellings of one list: give one of them, or the same list in both
+ * @cel !has(self.apps) || !has(self.appsJSON) || (has(oldSelf.apps) && oldSelf.apps == self.apps) || (has(oldSelf.appsJSON) && oldSelf.appsJSON == self.appsJSON) || (<SAMEAPPS>) ;; apps and appsJSON are two spellings of one list: give one of them, or the same list in both */
 export interface AppBenchSpec {
   /** Version label of the framework: `version-15`, `version-16` or `develop`; anything else is accepted with a warning.
    * @minLength 1

@@ -156,12 +156,30 @@ export interface DocumentFilter {
  * @maxLength 1024 */
 export type FilterValue = string;
 
+// Parts of the rules of a schedule: fields, then ranges whose end is before their start.
+// <STEP> (/0*[1-9][0-9]*)?
+// <MINUTE> ([*?]|0*[0-5]?[0-9](-0*[0-5]?[0-9])?)<STEP>
+// <HOUR> ([*?]|0*(1?[0-9]|2[0-3])(-0*(1?[0-9]|2[0-3]))?)<STEP>
+// <DAY> ([*?]|0*([1-9]|[12][0-9]|3[01])(-0*([1-9]|[12][0-9]|3[01]))?)<STEP>
+// <NAMEDMONTH> 0*([1-9]|1[0-2])|[Jj][Aa][Nn]|[Ff][Ee][Bb]|[Mm][Aa][Rr]|[Aa][Pp][Rr]|[Mm][Aa][Yy]|[Jj][Uu][Nn]|[Jj][Uu][Ll]|[Aa][Uu][Gg]|[Ss][Ee][Pp]|[Oo][Cc][Tt]|[Nn][Oo][Vv]|[Dd][Ee][Cc]
+// <MONTH> ([*?]|(<NAMEDMONTH>)(-(<NAMEDMONTH>))?)<STEP>
+// <NAMEDDAY> 0*[0-6]|[Ss][Uu][Nn]|[Mm][Oo][Nn]|[Tt][Uu][Ee]|[Ww][Ee][Dd]|[Tt][Hh][Uu]|[Ff][Rr][Ii]|[Ss][Aa][Tt]
+// <WEEKDAY> ([*?]|(<NAMEDDAY>)(-(<NAMEDDAY>))?)<STEP>
+// <DOWN> [1-9][0-9]-0*[0-9]|[2-5][0-9]-0*1[0-9]|[345][0-9]-0*2[0-9]|[45][0-9]-0*3[0-9]|5[0-9]-0*4[0-9]|[1-9]-0*0|[2-9]-0*1|[3-9]-0*2|[4-9]-0*3|[5-9]-0*4|[6-9]-0*5|[7-9]-0*6|[8-9]-0*7|9-0*8
+// <DOWNTEN> 1[1-9]-0*10|1[2-9]-0*11|1[3-9]-0*12|1[4-9]-0*13|1[5-9]-0*14|1[6-9]-0*15|1[7-9]-0*16|1[8-9]-0*17|19-0*18
+// <DOWNTWENTY> 2[1-9]-0*20|2[2-9]-0*21|2[3-9]-0*22|2[4-9]-0*23|2[5-9]-0*24|2[6-9]-0*25|2[7-9]-0*26|2[8-9]-0*27|29-0*28
+// <DOWNTHIRTY> 3[1-9]-0*30|3[2-9]-0*31|3[3-9]-0*32|3[4-9]-0*33|3[5-9]-0*34|3[6-9]-0*35|3[7-9]-0*36|3[8-9]-0*37|39-0*38
+// <DOWNFORTY> 4[1-9]-0*40|4[2-9]-0*41|4[3-9]-0*42|4[4-9]-0*43|4[5-9]-0*44|4[6-9]-0*45|4[7-9]-0*46|4[8-9]-0*47|49-0*48
+// <DOWNFIFTY> 5[1-9]-0*50|5[2-9]-0*51|5[3-9]-0*52|5[4-9]-0*53|5[5-9]-0*54|5[6-9]-0*55|5[7-9]-0*56|5[8-9]-0*57|59-0*58
+// <DOWNMONTH> (feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)-jan|(mar|apr|may|jun|jul|aug|sep|oct|nov|dec)-feb|(apr|may|jun|jul|aug|sep|oct|nov|dec)-mar|(may|jun|jul|aug|sep|oct|nov|dec)-apr|(jun|jul|aug|sep|oct|nov|dec)-may|(jul|aug|sep|oct|nov|dec)-jun|(aug|sep|oct|nov|dec)-jul|(sep|oct|nov|dec)-aug|(oct|nov|dec)-sep|(nov|dec)-oct|(dec)-nov
+// <DOWNDAY> (mon|tue|wed|thu|fri|sat)-sun|(tue|wed|thu|fri|sat)-mon|(wed|thu|fri|sat)-tue|(thu|fri|sat)-wed|(fri|sat)-thu|(sat)-fri
+
 /** When something runs, in the five fields of cron, or as `@daily` and the like. As in Kubernetes, Sunday is 0.
  * @minLength 6
  * @maxLength 128
  * @pattern ^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every ([0-9]+([.][0-9]+)?(h|m|s))+|[0-9A-Za-z*?,/-]+( +[0-9A-Za-z*?,/-]+){4})$
- * @cel self.split(' ').filter(f, f != '').size() != 5 || self.matches('^([*?]|0*[0-5]?[0-9](-0*[0-5]?[0-9])?)(/0*[1-9][0-9]*)?(,([*?]|0*[0-5]?[0-9](-0*[0-5]?[0-9])?)(/0*[1-9][0-9]*)?)* +([*?]|0*(1?[0-9]|2[0-3])(-0*(1?[0-9]|2[0-3]))?)(/0*[1-9][0-9]*)?(,([*?]|0*(1?[0-9]|2[0-3])(-0*(1?[0-9]|2[0-3]))?)(/0*[1-9][0-9]*)?)* +([*?]|0*([1-9]|[12][0-9]|3[01])(-0*([1-9]|[12][0-9]|3[01]))?)(/0*[1-9][0-9]*)?(,([*?]|0*([1-9]|[12][0-9]|3[01])(-0*([1-9]|[12][0-9]|3[01]))?)(/0*[1-9][0-9]*)?)* +([*?]|(0*([1-9]|1[0-2])|[Jj][Aa][Nn]|[Ff][Ee][Bb]|[Mm][Aa][Rr]|[Aa][Pp][Rr]|[Mm][Aa][Yy]|[Jj][Uu][Nn]|[Jj][Uu][Ll]|[Aa][Uu][Gg]|[Ss][Ee][Pp]|[Oo][Cc][Tt]|[Nn][Oo][Vv]|[Dd][Ee][Cc])(-(0*([1-9]|1[0-2])|[Jj][Aa][Nn]|[Ff][Ee][Bb]|[Mm][Aa][Rr]|[Aa][Pp][Rr]|[Mm][Aa][Yy]|[Jj][Uu][Nn]|[Jj][Uu][Ll]|[Aa][Uu][Gg]|[Ss][Ee][Pp]|[Oo][Cc][Tt]|[Nn][Oo][Vv]|[Dd][Ee][Cc]))?)(/0*[1-9][0-9]*)?(,([*?]|(0*([1-9]|1[0-2])|[Jj][Aa][Nn]|[Ff][Ee][Bb]|[Mm][Aa][Rr]|[Aa][Pp][Rr]|[Mm][Aa][Yy]|[Jj][Uu][Nn]|[Jj][Uu][Ll]|[Aa][Uu][Gg]|[Ss][Ee][Pp]|[Oo][Cc][Tt]|[Nn][Oo][Vv]|[Dd][Ee][Cc])(-(0*([1-9]|1[0-2])|[Jj][Aa][Nn]|[Ff][Ee][Bb]|[Mm][Aa][Rr]|[Aa][Pp][Rr]|[Mm][Aa][Yy]|[Jj][Uu][Nn]|[Jj][Uu][Ll]|[Aa][Uu][Gg]|[Ss][Ee][Pp]|[Oo][Cc][Tt]|[Nn][Oo][Vv]|[Dd][Ee][Cc]))?)(/0*[1-9][0-9]*)?)* +([*?]|(0*[0-6]|[Ss][Uu][Nn]|[Mm][Oo][Nn]|[Tt][Uu][Ee]|[Ww][Ee][Dd]|[Tt][Hh][Uu]|[Ff][Rr][Ii]|[Ss][Aa][Tt])(-(0*[0-6]|[Ss][Uu][Nn]|[Mm][Oo][Nn]|[Tt][Uu][Ee]|[Ww][Ee][Dd]|[Tt][Hh][Uu]|[Ff][Rr][Ii]|[Ss][Aa][Tt]))?)(/0*[1-9][0-9]*)?(,([*?]|(0*[0-6]|[Ss][Uu][Nn]|[Mm][Oo][Nn]|[Tt][Uu][Ee]|[Ww][Ee][Dd]|[Tt][Hh][Uu]|[Ff][Rr][Ii]|[Ss][Aa][Tt])(-(0*[0-6]|[Ss][Uu][Nn]|[Mm][Oo][Nn]|[Tt][Uu][Ee]|[Ww][Ee][Dd]|[Tt][Hh][Uu]|[Ff][Rr][Ii]|[Ss][Aa][Tt]))?)(/0*[1-9][0-9]*)?)*$') ;; not a schedule of Kubernetes: minute 0-59, hour 0-23, day 1-31, month 1-12 or jan-dec, day of the week 0-6 or sun-sat, where Sunday is 0
- * @cel !self.lowerAscii().matches('(^|[ ,])(0*([1-9][0-9]-0*[0-9]|[2-5][0-9]-0*1[0-9]|[345][0-9]-0*2[0-9]|[45][0-9]-0*3[0-9]|5[0-9]-0*4[0-9]|[1-9]-0*0|[2-9]-0*1|[3-9]-0*2|[4-9]-0*3|[5-9]-0*4|[6-9]-0*5|[7-9]-0*6|[8-9]-0*7|9-0*8|1[1-9]-0*10|1[2-9]-0*11|1[3-9]-0*12|1[4-9]-0*13|1[5-9]-0*14|1[6-9]-0*15|1[7-9]-0*16|1[8-9]-0*17|19-0*18|2[1-9]-0*20|2[2-9]-0*21|2[3-9]-0*22|2[4-9]-0*23|2[5-9]-0*24|2[6-9]-0*25|2[7-9]-0*26|2[8-9]-0*27|29-0*28|3[1-9]-0*30|3[2-9]-0*31|3[3-9]-0*32|3[4-9]-0*33|3[5-9]-0*34|3[6-9]-0*35|3[7-9]-0*36|3[8-9]-0*37|39-0*38|4[1-9]-0*40|4[2-9]-0*41|4[3-9]-0*42|4[4-9]-0*43|4[5-9]-0*44|4[6-9]-0*45|4[7-9]-0*46|4[8-9]-0*47|49-0*48|5[1-9]-0*50|5[2-9]-0*51|5[3-9]-0*52|5[4-9]-0*53|5[5-9]-0*54|5[6-9]-0*55|5[7-9]-0*56|5[8-9]-0*57|59-0*58)|(feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)-jan|(mar|apr|may|jun|jul|aug|sep|oct|nov|dec)-feb|(apr|may|jun|jul|aug|sep|oct|nov|dec)-mar|(may|jun|jul|aug|sep|oct|nov|dec)-apr|(jun|jul|aug|sep|oct|nov|dec)-may|(jul|aug|sep|oct|nov|dec)-jun|(aug|sep|oct|nov|dec)-jul|(sep|oct|nov|dec)-aug|(oct|nov|dec)-sep|(nov|dec)-oct|(dec)-nov|(mon|tue|wed|thu|fri|sat)-sun|(tue|wed|thu|fri|sat)-mon|(wed|thu|fri|sat)-tue|(thu|fri|sat)-wed|(fri|sat)-thu|(sat)-fri)($|[ ,/])') ;; the end of a range is before its start: write sat,sun for sat-sun, and 22-23,0-4 for 22-4
+ * @cel self.split(' ').filter(f, f != '').size() != 5 || self.matches('^<MINUTE>(,<MINUTE>)* +<HOUR>(,<HOUR>)* +<DAY>(,<DAY>)* +<MONTH>(,<MONTH>)* +<WEEKDAY>(,<WEEKDAY>)*$') ;; not a schedule of Kubernetes: minute 0-59, hour 0-23, day 1-31, month 1-12 or jan-dec, day of the week 0-6 or sun-sat, where Sunday is 0
+ * @cel !self.lowerAscii().matches('(^|[ ,])(0*(<DOWN>|<DOWNTEN>|<DOWNTWENTY>|<DOWNTHIRTY>|<DOWNFORTY>|<DOWNFIFTY>)|<DOWNMONTH>|<DOWNDAY>)($|[ ,/])') ;; the end of a range is before its start: write sat,sun for sat-sun, and 22-23,0-4 for 22-4
  * @cel !self.lowerAscii().matches('^[^ ]+ +[^ ]+ +(0*3[01](-0*3[01])?(/[0-9]+)?(,0*3[01](-0*3[01])?(/[0-9]+)?)* +(0*2|feb)(-(0*2|feb))?(,(0*2|feb)(-(0*2|feb))?)*|0*31(-0*31)?(/[0-9]+)?(,0*31(-0*31)?(/[0-9]+)?)* +(0*(2|4|6|9|11)|feb|apr|jun|sep|nov)(,(0*(2|4|6|9|11)|feb|apr|jun|sep|nov))*) +[*?](/0*1)?$') ;; no such day comes in these months */
 export type Schedule = string;
 

@@ -3,7 +3,7 @@
  * a field with a default is required here and optional in the CRD that is generated from them.
  * Markers are JSDoc tags: the JSON Schema ones (`@minimum`, `@maxLength`, `@pattern`, `@default` …),
  * `@listType`/`@listMapKey`, and `@cel <rule> ;; <message> [;; <message expression>]` for validation
- * rules.
+ * rules. A line `// <NAME> text` is a part of rules of its file, which name it as `<NAME>`.
  */
 
 /** A reference to another object by name, in the same namespace. */

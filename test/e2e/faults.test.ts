@@ -193,7 +193,9 @@ suite('faults', { skip }, () => {
     const { items } = JSON.parse(await cluster.node.kubectl(['get', 'nodes', '-o=json'])) as {
       readonly items: readonly Live[];
     };
-    return items.length > 0 && items.every((node) => conditionOf(node, 'Ready')?.status === 'Unknown');
+    return (
+      items.length > 0 && items.every((node) => conditionOf(node, 'Ready')?.status === 'Unknown')
+    );
   }
 
   function awaitNotReady(kind: string, name: string): Promise<Live> {

@@ -74,6 +74,15 @@ suite('The schema generator', () => {
       ['not x', 'not y', 'not z'],
     );
   });
+  test('puts parts into rules, also as what the object before says', () => {
+    const more = '\n// <LENGTH> size(<TEXT>)\n// <TEXT> self';
+    const rule = (text: string) => fieldOf(`/** A.\n * @cel ${text} ;; no */\na: string;`, more);
+    assert.equal(
+      rule('<LENGTH oldSelf> <= <LENGTH>')['x-kubernetes-validations']?.[0]?.rule,
+      'size(oldSelf) <= size(self)',
+    );
+    assert.throws(() => rule('<OTHER> == 1'), /there is no line \/\/ <OTHER>/);
+  });
   test('marks a rule that checks for an old value', () => {
     const schema = fieldOf('/** A.\n * @cel oldSelf.orValue("x") == self ;; fixed */\na: string;');
     assert.equal(schema['x-kubernetes-validations']?.[0]?.optionalOldSelf, true);

@@ -75,7 +75,7 @@ function markerHost(overlay?: ReadonlyMap<string, string>): ts.CompilerHost {
   let rules = 0;
   const text = (path: string): string | undefined => overlay?.get(path) ?? readText(path);
   const mark = (source: string): string =>
-    source
+    withParts(source)
       .replace(/^(\s*(?:\/\*)?\*\s*)@cel\b/gm, (_, lead: string) => `${lead}@cel${rules++}`)
       .replace(/^(\s*(?:\/\*)?\*\s*)@type\b/gm, '$1@asType');
   host.fileExists = (path) => overlay?.has(path) === true || ts.sys.fileExists(path);
@@ -85,6 +85,22 @@ function markerHost(overlay?: ReadonlyMap<string, string>): ts.CompilerHost {
     return source === undefined ? undefined : ts.createSourceFile(path, mark(source), options);
   };
   return host;
+}
+
+/**
+ * Lines such as `// <NAME> text` are parts of rules: `<NAME>` in an `@cel` tag of the file stands for the text,
+ * and `<NAME oldSelf>` for what it says of the object before.
+ */
+function withParts(source: string): string {
+  const lines = source.matchAll(/^\/\/ <([A-Z]+)> (.+)$/gm);
+  const parts = new Map([...lines].map(([, name = '', text = '']) => [name, text]));
+  const expand = (rule: string): string =>
+    rule.replace(/<([A-Z]+)( oldSelf)?>/g, (_, name: string, before?: string) => {
+      const part = parts.get(name);
+      if (part === undefined) throw new Error(`there is no line // <${name}>, which a rule uses`);
+      return before ? expand(part).replace(/\bself\b/g, 'oldSelf') : expand(part);
+    });
+  return source.replace(/^.*@cel .*$/gm, expand);
 }
 
 const parsed = new Map<string, ts.SourceFile>();
