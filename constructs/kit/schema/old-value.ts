@@ -7,8 +7,7 @@ export function oldField(old: unknown, name: string): unknown {
 }
 
 /**
- * Finds an item's value before: by its keys in a list of type map. Items of other lists have no
- * identity, so
+ * Finds an item's value before: by its keys in a list of type map. Items of other lists have no identity, so
  * they count as new. Each item is read once, since a list that is too long is validated like any other.
  */
 export function oldItems(list: SchemaNode, old: unknown): (item: unknown) => unknown {
