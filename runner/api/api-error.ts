@@ -1,4 +1,5 @@
 import { cutText } from '../kit/cut-text.js';
+import { valuesOf, withoutParts } from './secret-parts.js';
 
 /** The body of a failed call, as far as this project reads it (`metav1.Status`). */
 export interface StatusBody {
@@ -52,27 +53,30 @@ export class ApiError extends Error {
     return this.details.retryAfterMs;
   }
 
-  /** The error for a response body that may be a `Status`, plain text or nothing. */
+  /**
+   * The error for a response body that may be a `Status`, plain text or nothing.
+   * @param created what was to be created
+   */
   static of(
     call: string,
     status: number,
     body: string,
-    { retryAfterMs }: { retryAfterMs?: number | undefined } = {},
+    { retryAfterMs, created }: { retryAfterMs?: number | undefined; created?: unknown } = {},
   ): ApiError {
     const parsed = { ...parseStatus(body), code: status };
-    return ApiError.ofStatus(call, parsed, { retryAfterMs });
+    return ApiError.ofStatus(call, parsed, { retryAfterMs, created });
   }
 
   static ofStatus(
     call: string,
     body: StatusBody,
-    { retryAfterMs }: { retryAfterMs?: number | undefined } = {},
+    { retryAfterMs, created }: { retryAfterMs?: number | undefined; created?: unknown } = {},
   ): ApiError {
     const status = body.code ?? 500;
     const reason = body.reason ?? '';
     const denial = denialIn(body.message ?? '');
     const withheld = quotesTheRequest(call, status, denial);
-    const message = withheld ? `${denial && `${denial}: `}${WITHHELD}` : (body.message ?? '');
+    const message = withheld ? messageWithout(body, denial, created) : (body.message ?? '');
     const details = withheld ? withoutMessages(body.details) : body.details;
     return new ApiError(
       status,
@@ -147,8 +151,6 @@ export const isInvalid = (error: unknown) =>
 /** Statuses whose message the API server itself writes, without the request. */
 const OWN_MESSAGE = [401, 403, 404, 405, 409, 410, 429];
 
-const WITHHELD = 'the message of the server is withheld, since it may quote a secret';
-
 /** Decoding and validation errors can quote the value that was sent, and so can any text of a webhook. */
 function quotesTheRequest(call: string, status: number, denial: string): boolean {
   if (!/\/(secrets|tokenreviews)\b/.test(call)) return false;
@@ -170,6 +172,14 @@ function denialIn(message: string): string {
     if (denial !== undefined) return denial;
   }
   return '';
+}
+
+/** What may be shown of a message that may quote a secret: all but its values, where they are known. */
+function messageWithout({ message = '' }: StatusBody, denial: string, created: unknown): string {
+  const values = valuesOf(created);
+  const shown = denial && values.length > 0 ? withoutParts(message, values) : undefined;
+  const withheld = 'the message of the server is withheld, since it may quote a secret';
+  return shown ?? [denial, withheld].filter(Boolean).join(': ');
 }
 
 function withoutMessages(details: StatusDetails = {}): StatusDetails {

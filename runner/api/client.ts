@@ -221,7 +221,10 @@ class HttpClient implements Client {
       if (statusCode !== 401 || attempt > 1) {
         const after = Number(headers['retry-after'] ?? NaN);
         const retryAfterMs = after >= 0 ? after * 1000 : undefined;
-        throw ApiError.of(request.call, statusCode, text, { retryAfterMs });
+        throw ApiError.of(request.call, statusCode, text, {
+          retryAfterMs,
+          created: request.created,
+        });
       }
       credentials.invalidate();
     }
@@ -276,6 +279,8 @@ interface Outgoing {
   body?: string;
   readonly fence?: Fence | undefined;
   readonly maxBytes?: number;
+  /** What is to be created, of which errors show no secret value. */
+  readonly created?: unknown;
 }
 
 function outgoing(method: Method, path: string, options: RequestOptions): Outgoing {
@@ -288,6 +293,7 @@ function outgoing(method: Method, path: string, options: RequestOptions): Outgoi
     path: withQuery(path, options.query),
     headers: { accept: options.accept ?? JSON_TYPE },
     fence: options.fence,
+    ...(method === 'POST' ? { created: options.body } : {}),
     maxBytes: options.maxBytes ?? (verb === 'list' ? MAX_BYTES : Infinity),
   };
   if (options.body !== undefined) {

@@ -387,6 +387,34 @@ describe('errors never quote', () => {
     });
   }
 
+  test('a value of a Secret that is created; the rest of a denial is shown', async () => {
+    const value = 'aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF';
+    const encoded = Buffer.from(value).toString('base64');
+    const denial = 'admission webhook "deny.example.com" denied the request';
+    const texts = [`"${value}"`, encoded, `${value.slice(0, 9)}…`, `x${value}${encoded}x`];
+    for (const text of texts) {
+      const message = `${denial}: label team is missing, got ${text}; see the wiki`;
+      const { client } = await serve([status(400, { message })]);
+      const created = client.request('POST', resourcePath(Secret, 'a'), {
+        body: { data: { password: encoded } },
+      });
+      await assert.rejects(created, (error) => {
+        assert.match(String(error), /label team is missing, got .*\[withheld\].*; see the wiki$/);
+        for (let at = 0; at + 6 <= value.length; at++)
+          assert.ok(!String(error).includes(value.slice(at, at + 6)), String(error));
+        assert.ok(!String(error).includes(encoded.slice(6)), String(error));
+        return isAdmissionDenied(error);
+      });
+    }
+  });
+
+  test('a value too short to be found: the whole message is withheld', async () => {
+    const message = 'admission webhook "deny.example.com" denied the request: got pw';
+    const { client } = await serve([status(400, { message })]);
+    const body = { stringData: { password: 'pw' } };
+    await assert.rejects(client.request('POST', resourcePath(Secret, 'a'), { body }), /withheld, /);
+  });
+
   test('but show a quota, which quotes no value', async () => {
     const message = 'secrets "b" is forbidden: exceeded quota: q, requested: secrets=1';
     const { client } = await serve([status(403, { reason: 'Forbidden', message })]);
