@@ -383,6 +383,21 @@ export class Applier {
     return child;
   }
 
+  /** Reads a child into the caches: the watch that should tell of it may hang. */
+  async refresh(child: Child): Promise<void> {
+    const { client, children } = this.props;
+    const { id, kind, namespace, name } = child;
+    const deletion = children.deletionOf(id);
+    try {
+      const path = resourcePath(kind, namespace, name);
+      const found = await client.request<KubeObject>('GET', path, withoutValues(kind));
+      children.found(kind, found, deletion);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      children.notFound(child);
+    }
+  }
+
   /**
    * Deletes this object, but not another one of its name. An object that does not exist is fine.
    * @returns `skipped` if another object has its name

@@ -1,5 +1,6 @@
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Resource } from '../../constructs/kit/object.js';
+import type { Child } from '../cache/child.js';
 import { digestOf, type ChildCache } from '../cache/child-cache.js';
 import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from '../plan/plan.js';
 import type { Applier, ChangeSetEntry } from './applier.js';
@@ -134,6 +135,11 @@ export class ResourceManager {
   /** @param holder id of the child that records which Jobs have succeeded */
   forgetRuns(holder: string | undefined): Promise<void> {
     return this.props.applier.records.forget(holder);
+  }
+
+  /** Reads a child into the caches. */
+  refresh(child: Child): Promise<void> {
+    return this.props.applier.refresh(child);
   }
 
   /** The fields of children that an admission policy changes: `<kind> <name>: <field>`. */

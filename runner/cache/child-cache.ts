@@ -179,6 +179,11 @@ export class ChildCache {
     return isFound;
   }
 
+  /** Forgets a child that a read has not found, unless something newer is known by now. */
+  notFound(child: Child): void {
+    if (this.#store.get(child.id) === child) this.#store.remove(child.id, undefined);
+  }
+
   /** The sink of a kind's reflector. */
   sink(kind: ObjectKind, inScope: (namespace: string) => boolean) {
     const prefix = childId(kind, '', '').slice(0, -1);

@@ -18,6 +18,8 @@ export interface ReconcileState {
   finalizerRemoved: boolean;
   /** The version of a deleted resource that the API server has confirmed. */
   confirmed: string | undefined;
+  /** The child that a deletion waits for, how often it was read, and when it is read next. */
+  awaited: { readonly id: string; readonly reads: number; readonly dueAt: number } | undefined;
   /** When the first point in time passes that the last reconcile read, in milliseconds since 1970. */
   dueAt: number;
   /** How often each failed Job was retried. */
@@ -44,6 +46,7 @@ export class ReconcileStates {
         diagnoseAfterMs: undefined,
         finalizerRemoved: false,
         confirmed: undefined,
+        awaited: undefined,
         dueAt: Infinity,
         retries: new Map(),
       };

@@ -16,6 +16,7 @@ import type { HealthChecker } from '../health/health-checker.js';
 import { plannedOf, type Plan } from '../plan/plan.js';
 import type { Planner } from './planner.js';
 import { deleting, type Report } from './report.js';
+import { doubledMs } from '../kit/backoff.js';
 import { earliest } from '../kit/earliest.js';
 import type { Finalizer, LiveResources } from './live-resources.js';
 import type { ReconcileStates } from '../plan/reconcile-state.js';
@@ -30,12 +31,17 @@ export interface CleanupProps {
   readonly resourceManager: ResourceManager;
   readonly healthChecker: HealthChecker;
   readonly finalizer: Finalizer;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   /** Undefined where nothing is read twice, as in unit tests. */
   readonly live?: LiveResources;
 }
 
 /** What blocks a deletion, but is not watched, is read again after this. */
 const HIDDEN_RETRY_MS = 10_000;
+
+/** What a deletion waits for is read after this, later less often: the watch of it may hang. */
+const AWAITED_MS = { first: 5_000, most: 120_000 };
 
 const FINALIZED: Report = { ...deleting('finalizer removed'), finalized: true };
 
@@ -203,7 +209,10 @@ export class CleanupReconciler {
     const owner = this.planner.ownerOf(resource);
     const changes = await resourceManager.pruner.deleteUnwanted(owner, plan);
     const terminating = this.#terminatingChild(owner, plan);
-    if (terminating) return { ...deleting(this.#waitingForDeletion(terminating)), changes };
+    if (terminating) {
+      const requeueAfterMs = await this.#await(resource, terminating);
+      return { ...deleting(this.#waitingForDeletion(terminating)), changes, requeueAfterMs };
+    }
     // A later resource of this name must prepare the data again.
     if (this.props.kind.cleanup.retainsData?.(resource)) {
       await resourceManager.forgetRuns(this.planner.holderOf(resource)?.id);
@@ -212,7 +221,32 @@ export class CleanupReconciler {
     const progress = await resourceManager.apply(resource, plan);
     changes.push(...progress.changes);
     if (progress.complete) return undefined;
-    return { ...(await this.#waitingForPlan(resource, plan)), changes, requeueAfterMs: retryMs };
+    const running = this.#runningJob(plan);
+    const readMs = running && (await this.#await(resource, running));
+    const requeueAfterMs = earliest(retryMs, readMs);
+    return { ...(await this.#waitingForPlan(resource, plan)), changes, requeueAfterMs };
+  }
+
+  #runningJob(plan: Plan): Child | undefined {
+    return plannedOf(plan)
+      .flatMap(({ id }) => this.props.children.get(id) ?? [])
+      .find(({ job, health }) => job && health.state === 'InProgress');
+  }
+
+  /**
+   * Reads a child that the deletion has waited for for long.
+   * @returns milliseconds until it is read next
+   */
+  async #await(resource: OwnResource, child: Child): Promise<number> {
+    const { now, resourceManager } = this.props;
+    const state = this.states.of(resource);
+    const known = state.awaited?.id === child.id ? state.awaited : undefined;
+    if (known && now() < known.dueAt) return known.dueAt - now();
+    const reads = known ? known.reads + 1 : 0;
+    const afterMs = doubledMs(reads, AWAITED_MS);
+    state.awaited = { id: child.id, reads, dueAt: now() + afterMs };
+    if (known) await resourceManager.refresh(child);
+    return afterMs;
   }
 
   /** A child outside of the plan that still exists; children with `deletedLast` come last. */

@@ -223,6 +223,20 @@ describe('where the watch is later than the answers to our own writes', { concur
     assert.equal(drops.length, 1);
   });
 
+  test('a deletion reads what it waits for, where the watches of children hang', async () => {
+    const { namespace, proxy } = await place(
+      aSite('hung', { bench: 'b', componentReplicas: few, deletionPolicy: 'Delete' }),
+    );
+    const hangs = /\/(jobs|deployments|services|ingresses)$/;
+    proxy.watchDelay = (path) => (hangs.test(path) ? 120_000 : 0);
+    const since = performance.now();
+    await cluster.delete('AppSite', namespace, 'hung');
+    await cluster.deleted('AppSite', namespace, 'hung');
+    const seconds = (performance.now() - since) / 1_000;
+    assert.ok(seconds < 75, `deleted after ${seconds.toFixed(0)} s`);
+    proxy.watchDelay = () => 0;
+  });
+
   test('after a restart, what the lists have missed is read, and a change of a site is carried out', async () => {
     const { namespace, proxy, operator } = await place(
       aSite('missed', { bench: 'b', componentReplicas: few }),
