@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { objectKind } from '../constructs/kit/definition.js';
 import { metadataKeysFor, type MetadataKeys } from '../constructs/kit/metadata-keys.js';
-import { joined, type KubeObject } from '../constructs/kit/object.js';
+import { joined, type KubeObject, type ObjectKey } from '../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema/admit.js';
 import { BATCHES, KINDS, type AnyBatch, type AnyKind } from '../constructs/registry.js';
@@ -285,7 +285,8 @@ function sharedParts(
   const ours = kinds.map((kind): [string, OwnKind] => {
     const { kind: name } = kind.definition;
     const found = (object: KubeObject): void => stores.get(name)?.upsert(object);
-    return [name, { api: objectKind(kind.definition, config.apiGroup), kind, found }];
+    const cached = (key: ObjectKey): KubeObject | undefined => dependencies.objects(name).get(key);
+    return [name, { api: objectKind(kind.definition, config.apiGroup), kind, found, cached }];
   });
   const owned = [...kinds, ...batches].flatMap(({ owns }) => owns);
   const live = new LiveResources(client, new Map(ours), metadataKeys);
@@ -295,6 +296,7 @@ function sharedParts(
     metadataKeys,
     valuesIds: dependencies.valuesIds,
     isCurrent: (resource) => live.isCurrent(resource),
+    isCurrentWithParents: (resource) => live.isCurrentWithParents(resource),
     onApiGone: () => {
       discovery.hint();
     },

@@ -51,6 +51,11 @@ export interface ApplyProps {
    * @default it is not read
    */
   readonly isCurrent?: (resource: Resource) => Promise<boolean>;
+  /**
+   * The same, of the resources too that it refers to.
+   * @default they are not read
+   */
+  readonly isCurrentWithParents?: (resource: Resource) => Promise<boolean>;
   /** Called when the API server no longer serves an optional API. */
   readonly onApiGone: () => void;
 }
@@ -127,7 +132,9 @@ export class Applier {
     const { planned, live } = task;
     if (this.matches(planned, live)) return 'unchanged';
     const instead = live && this.#instead({ ...task, live });
-    if (live && instead === 'deleted') return this.delete(live);
+    if (live && instead === 'deleted') {
+      return (await this.#mayDelete(task)) ? this.delete(live) : 'skipped';
+    }
     if (instead) return instead;
     try {
       return await this.props.children.writing(planned.id, () => this.#write(task));
@@ -203,6 +210,12 @@ export class Applier {
     if (!isRead && !(await isCurrent(resource))) return 'skipped';
     if (!known.holder && (await this.records.begin(plan, planned))) return 'unchanged';
     return this.#applyObject(task);
+  }
+
+  /** A Job that does another task may migrate a site: a stale bench must not end it. */
+  async #mayDelete({ resource, plan }: Task): Promise<boolean> {
+    if (plan.owner === undefined) return true;
+    return (await this.props.isCurrentWithParents?.(resource)) ?? true;
   }
 
   /**

@@ -321,7 +321,8 @@ export class Controller {
 
   /**
    * Writes a resource in the version that was reconciled, and takes in the answer. A resource that has
-   * changed meanwhile is read again, so that the next attempt knows it also while the watch is late.
+   * changed meanwhile is read again, so that the next attempt knows it also while the watch is late. So is
+   * one that seems to be deleted: a proxy in front of the API server may answer 404 as well.
    * @returns undefined if the resource no longer exists
    * @throws what the write throws, such as the conflict
    */
@@ -332,8 +333,9 @@ export class Controller {
     try {
       return await this.props.write(keyOfObject(resource), write);
     } catch (error) {
-      if (isNotFound(error)) return undefined;
-      if (isConflict(error)) await this.props.live?.refresh(resource);
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+      const exists = (await this.props.live?.refresh(resource)) ?? false;
+      if (isNotFound(error) && !exists) return undefined;
       throw error;
     }
   }

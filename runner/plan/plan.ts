@@ -47,7 +47,7 @@ export interface Plan {
   /** Undefined where nothing is recorded: a deleted Job is created again. */
   readonly holder?: RecordHolder | undefined;
   /**
-   * uid of the resource. It is read from the API server before a Job is created.
+   * uid of the resource. It is read from the API server before a Job is created or replaced.
    * @default nothing is read, and a deleted Job is created again
    */
   readonly owner?: string | undefined;

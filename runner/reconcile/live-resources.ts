@@ -1,8 +1,14 @@
 import { hashOf } from '../../constructs/kit/json/hash.js';
 import type { ClusterReader, Index } from '../../constructs/kit/kind.js';
-import { type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import {
+  keyOf,
+  type KubeObject,
+  type ObjectKey,
+  type Resource,
+} from '../../constructs/kit/object.js';
 import type { MetadataKeys } from '../../constructs/kit/metadata-keys.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { referenceName } from '../../constructs/kit/reference.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { isNotFound } from '../api/api-error.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';
@@ -20,6 +26,7 @@ export interface OwnKind {
   readonly kind: AnyKind;
   /** Puts in an object that was read; a newer one enqueues it. */
   readonly found: (object: KubeObject) => void;
+  readonly cached: (key: ObjectKey) => KubeObject | undefined;
 }
 
 /**
@@ -47,11 +54,33 @@ export class LiveResources {
     return false;
   }
 
-  /** Reads a resource into the caches, if it still exists. */
-  async refresh(resource: Resource): Promise<void> {
+  /** Whether a cached resource, and each one of ours that it refers to, is as it is now. */
+  async isCurrentWithParents(resource: Resource): Promise<boolean> {
+    if (!(await this.isCurrent(resource))) return false;
+    const { namespace = 'default' } = resource.metadata;
+    for (const reference of this.kinds.get(resource.kind)?.kind.references ?? []) {
+      const own = this.kinds.get(reference.kind);
+      const stored = own?.cached(keyOf(namespace, referenceName(resource, reference) ?? ''));
+      if (!own || !stored) continue;
+      const parent = withRecordedStatus(
+        own.kind,
+        this.metadataKeys,
+        stored as Resource<unknown, Status>,
+      );
+      if (!(await this.isCurrentWithParents(parent))) return false;
+    }
+    return true;
+  }
+
+  /**
+   * Reads a resource into the caches.
+   * @returns whether it still exists
+   */
+  async refresh(resource: Resource): Promise<boolean> {
     const own = this.kinds.get(resource.kind);
     const found = own && (await this.#read(resource, own));
     if (found) own.found(found);
+    return found?.metadata.uid === resource.metadata.uid;
   }
 
   async #read(

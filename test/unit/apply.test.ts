@@ -461,6 +461,18 @@ describe('what cannot be changed in place', () => {
     assert.equal(await apply(job('two')), 'created');
   });
 
+  test('a Job with another task stays where what it was planned by is stale', async () => {
+    await apply(job('one'));
+    const stale = { isCurrentWithParents: () => Promise.resolve(false) };
+    const props = { client: api, children, metadataKeys: METADATA_KEYS, ...stale };
+    applier = new Applier({ ...props, onApiGone: () => undefined });
+    const plan = { ...aPlan([[job('two')]]), owner: BENCH.metadata.uid };
+    const [planned] = plan.stages.flatMap((stage) => stage.children);
+    assert.ok(planned);
+    assert.equal((await applier.apply(BENCH, plan, planned)).change, 'skipped');
+    assert.ok(api.the('j'));
+  });
+
   test('a Job that has the same to do is not run again, whatever else is new in it', async () => {
     await apply(job('one'));
     const changed = { ...job('one'), spec: { image: 'new' } };

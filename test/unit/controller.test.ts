@@ -5,7 +5,9 @@ import { Chart } from 'cdk8s';
 import { bench } from '../../constructs/kinds/bench/index.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
+import { ApiError } from '../../runner/api/api-error.js';
 import type { Controller } from '../../runner/controller/controller.js';
+import type { LiveResources } from '../../runner/reconcile/live-resources.js';
 import { aController, controllerOf } from './controller-builder.js';
 import { BENCH } from './plan-builder.js';
 
@@ -186,4 +188,29 @@ test('while a status cannot be written, its event is not recorded', async (t) =>
   controller.queue.add('n/b');
   while (controller.queue.busy) await setImmediate();
   assert.equal(events.length, 1);
+});
+
+test('a status that is answered with 404 is written again, unless the resource is deleted', async (t) => {
+  for (const exists of [true, false]) {
+    let writes = 0;
+    const refresh = (): Promise<boolean> => Promise.resolve(exists);
+    const { controller, dependencies } = controllerOf(
+      stepping,
+      {
+        request: <T>(): Promise<T> => Promise.resolve(undefined as T),
+        apply: <T>(path: string, object: unknown): Promise<T> => {
+          writes += 1;
+          if (writes === 1) return Promise.reject(ApiError.of(path, 404, 'not found'));
+          return Promise.resolve(object as T);
+        },
+      },
+      { live: { refresh } as unknown as LiveResources },
+    );
+    dependencies.update(BENCH.kind, 'n/b', BENCH);
+    controller.queue.start();
+    t.after(() => controller.queue.stop());
+    controller.queue.add('n/b');
+    while (controller.queue.busy) await setImmediate();
+    assert.equal(controller.queue.failures('n/b'), exists ? 1 : 0);
+  }
 });

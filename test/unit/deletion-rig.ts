@@ -73,7 +73,12 @@ export function rig(kind: AnyKind, t: TestContext) {
   const api = new Api();
   const own = new Map<string, OwnKind>(
     KINDS.map((each) => {
-      const of = { api: objectKind(each.definition), kind: each, found: () => undefined };
+      const of = {
+        api: objectKind(each.definition),
+        kind: each,
+        found: () => undefined,
+        cached: () => undefined,
+      };
       return [each.definition.kind, of];
     }),
   );
