@@ -36,6 +36,8 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'runner/queue/workqueue.ts this.#pump this.#retry this.#run this.add this.addAfter':
     'the workers',
   'runner/leader/leader-election.ts this.release': 'its own limit',
+  'runner/reconcile/live-resources.ts this.isCurrentWithParents':
+    'the references of our kinds, which form no circle',
   'runner/telemetry/log.ts messages': 'its own limit',
   'runner/monitoring/monitoring-reconciler.ts contains': 'the object that is wanted, which is ours',
   'runner/monitoring/monitoring-reconciler.ts this.#failed this.#reconcile this.#requeue':
