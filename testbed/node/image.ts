@@ -70,8 +70,9 @@ async function removeOld(images: string, archive: string): Promise<void> {
   for (const file of await readdir(images)) {
     const old = path.join(images, file);
     if (!file.startsWith(name) || !file.endsWith('.tar') || old === archive) continue;
-    const { mtimeMs } = await stat(old);
-    if (Date.now() - mtimeMs > KEPT_MS) await rm(old, { force: true });
+    // Another process may have removed it meanwhile.
+    const found = await stat(old).catch(() => undefined);
+    if (found && Date.now() - found.mtimeMs > KEPT_MS) await rm(old, { force: true });
   }
 }
 
