@@ -61,24 +61,16 @@ export function distinguishedName(
   );
 }
 
-function extension(id: string, value: Buffer, critical?: 'critical'): Buffer {
+export function extension(id: string, value: Buffer, critical?: 'critical'): Buffer {
   return sequence(identifier(id), ...(critical ? [yes()] : []), octets(value));
 }
 
-/** The extensions that certificates here use. */
+/** The extensions of the operator's own certificates. */
 export const extensions = {
   notAnAuthority: extension('2.5.29.19', sequence(), 'critical'),
-  authority: extension('2.5.29.19', sequence(yes()), 'critical'),
   digitalSignature: extension('2.5.29.15', bits(Buffer.from([0x80]), 7), 'critical'),
-  signsCertificates: extension('2.5.29.15', bits(Buffer.from([0x06]), 1), 'critical'),
   /** Extended key usage. */
   server: extension('2.5.29.37', sequence(identifier('1.3.6.1.5.5.7.3.1'))),
-  serverAndClient: extension(
-    '2.5.29.37',
-    sequence(identifier('1.3.6.1.5.5.7.3.1'), identifier('1.3.6.1.5.5.7.3.2')),
-  ),
-  subjectKey: (keyId: Buffer): Buffer => extension('2.5.29.14', octets(keyId)),
-  authorityKey: (keyId: Buffer): Buffer => extension('2.5.29.35', sequence(tagged(0x80, keyId))),
   /** @param hosts DNS names and IPv4 addresses */
   hosts: (hosts: readonly string[]): Buffer =>
     extension('2.5.29.17', sequence(...hosts.map(alternativeName))),

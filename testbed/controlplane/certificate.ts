@@ -1,5 +1,11 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { distinguishedName, extensions, signedCertificate } from '../../runner/http/x509.js';
+import { bits, identifier, octets, sequence, tagged, yes } from '../../runner/http/der.js';
+import {
+  distinguishedName,
+  extension,
+  extensions,
+  signedCertificate,
+} from '../../runner/http/x509.js';
 
 /** A key with its certificate; keys are ECDSA on P-256, certificates live for ten years. */
 export interface Credential {
@@ -27,6 +33,17 @@ export interface Validity {
   readonly notAfter: Date;
 }
 
+/** Extensions of an authority, and of what it signs. */
+const authority = extension('2.5.29.19', sequence(yes()), 'critical');
+const signsCertificates = extension('2.5.29.15', bits(Buffer.from([0x06]), 1), 'critical');
+const serverAndClient = extension(
+  '2.5.29.37',
+  sequence(identifier('1.3.6.1.5.5.7.3.1'), identifier('1.3.6.1.5.5.7.3.2')),
+);
+const subjectKey = (keyId: Buffer): Buffer => extension('2.5.29.14', octets(keyId));
+const authorityKey = (keyId: Buffer): Buffer =>
+  extension('2.5.29.35', sequence(tagged(0x80, keyId)));
+
 const TEN_YEARS_MS = 10 * 365 * 24 * 3_600_000;
 
 /** A new key pair on P-256. */
@@ -46,7 +63,6 @@ export function publicPem(key: KeyObject): string {
 export function newAuthority(commonName: string): Authority {
   const { privateKey, publicKey } = newKey();
   const subject = distinguishedName(commonName);
-  const { authority, signsCertificates, subjectKey } = extensions;
   const certificatePem = signedCertificate(
     {
       issuer: subject,
@@ -60,14 +76,14 @@ export function newAuthority(commonName: string): Authority {
   return { commonName, certificatePem, keyPem: privatePem(privateKey) };
 }
 
-/** A credential signed by `authority`, for a server when it has hosts, and for a client. */
-export function issue(authority: Authority, subject: Subject): Credential {
+/** A credential signed by `issuer`, for a server when it has hosts, and for a client. */
+export function issue(issuer: Authority, subject: Subject): Credential {
   const { privateKey, publicKey } = newKey();
-  const { digitalSignature, serverAndClient, subjectKey, authorityKey, hosts } = extensions;
+  const { digitalSignature, hosts } = extensions;
   const names = subject.hosts ?? [];
   const certificatePem = signedCertificate(
     {
-      issuer: distinguishedName(authority.commonName),
+      issuer: distinguishedName(issuer.commonName),
       subject: distinguishedName(subject.commonName, subject.organizations),
       publicKey,
       ...(subject.validity ?? tenYears()),
@@ -75,11 +91,11 @@ export function issue(authority: Authority, subject: Subject): Credential {
         digitalSignature,
         serverAndClient,
         subjectKey(keyIdOf(publicKey)),
-        authorityKey(keyIdOf(createPublicKey(authority.keyPem))),
+        authorityKey(keyIdOf(createPublicKey(issuer.keyPem))),
         ...(names.length > 0 ? [hosts(names)] : []),
       ],
     },
-    authority.keyPem,
+    issuer.keyPem,
   );
   return { certificatePem, keyPem: privatePem(privateKey) };
 }
